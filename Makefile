@@ -1,0 +1,60 @@
+# Every target creates .venv when there is none and reuses it after. PYTHON: what to create it with, 3.11 or later.
+PYTHON ?= python3
+JOBS ?= 2
+BENCH ?=
+BIN := .venv/bin
+
+# Basilisk caps these below what we pin, so benchmarks against it have an environment of their own.
+CAPPED_BY_BASILISK := matplotlib|pandas|pillow|sgp4
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-slow coverage lint format bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+venv: .venv/installed ## create .venv and install the project with its tools
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try: make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: venv ## run the best there is so far
+	$(BIN)/gnc --version
+	$(BIN)/gnc list
+
+test: venv ## run the fast tests
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+test-slow: venv ## run the tests marked slow
+	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+coverage: venv ## measure coverage, with kernels as plain Python
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not jit' --cov --cov-report=term-missing
+
+lint: venv ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p gnc
+	$(BIN)/mypy tests
+
+format: venv ## put the code into the agreed form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv-bench/installed ## measure against peers; BENCH=part for one part
+	.venv-bench/bin/python -m benchmarks $(BENCH)
+
+.venv-bench/installed: pyproject.toml constraints.txt
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	grep -vE '^($(CAPPED_BY_BASILISK))==' constraints.txt > .venv-bench/constraints.txt
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-bench/constraints.txt -e '.[dev,bench]' \
+	|| { echo 'not every peer can be installed here: measuring without Basilisk and Pinocchio'; \
+	     .venv-bench/bin/python -m pip install --quiet -c .venv-bench/constraints.txt -e '.[dev]'; }
+	touch $@
+
+clean: ## remove what can be made again, the environments included
+	rm -rf .venv .venv-bench build dist out htmlcov .coverage .coverage.* *.egg-info
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,124 @@
+"""Compiling a kernel's loop with LLVM, keeping the object code on disk, and handing it to NumPy as a gufunc."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from gnc.batch import cache
+from gnc.batch.gufunc_loop import loop_module
+from gnc.batch.numpy_ufunc import as_gufunc
+
+if TYPE_CHECKING:
+    from gnc.batch.kernel import Kernel
+
+_lock = threading.RLock()
+_names = (f"kernel{i}" for i in itertools.count())
+_alive: list[Any] = []  # libraries in use
+
+
+def gufunc(kernel: Kernel, repeating: bool) -> Any:
+    """Return the NumPy gufunc of a kernel, from the disk cache if it has been compiled before."""
+    with _lock:
+        tape, results = kernel.tape
+        machine = _machine()
+        width = _width(len(tape.entries), repeating)
+        source = loop_module(kernel.layout, tape, results, width, repeating)
+        key = hashlib.sha256("\n".join([llvmlite.__version__, _target(), source]).encode()).hexdigest()
+        code = cache.load(key)
+        if code is None:
+            with _telling():
+                code = _compile(source, machine)
+            cache.save(key, code)
+        return as_gufunc(kernel, _link(code), repeating)
+
+
+@functools.cache
+def _machine() -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=2, reloc="pic", codemodel="jitdefault", jit=True
+    )
+
+
+@functools.cache
+def _features() -> str:
+    return llvm.get_host_cpu_features().flatten()
+
+
+def _target() -> str:
+    return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), _features()])
+
+
+def _width(operations: int, repeating: bool) -> int:
+    """Return how many trials go together: a matter of speed only, measured in benchmarks.
+
+    Two vectors side by side hide the latency of a short kernel, one keeps a long kernel in registers, and repeated
+    steps are mostly those of a single trial.
+    """
+    lanes = 8 if "+avx512f" in _features() else 4
+    return 4 if repeating else 2 * lanes if operations < 1000 else lanes
+
+
+def _compile(source: str, machine: llvm.TargetMachine) -> bytes:
+    """Optimise a module and return its object code."""
+    module = llvm.parse_assembly(source)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+@functools.cache
+def _jit() -> Any:
+    return llvm.create_lljit_compiler(_machine())
+
+
+def _link(code: bytes) -> int:
+    """Load object code into the process and return the address of its loop."""
+    clear = ctypes.CDLL(None).feclearexcept
+    builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("loop")
+    builder.import_symbol("feclearexcept", ctypes.cast(clear, ctypes.c_void_p).value)
+    library = builder.link(_jit(), next(_names))
+    _alive.append(library)
+    return library["loop"]
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Tell a person at a terminal, once, when compiling has taken more than a second in all."""
+    start = time.monotonic()
+    timer = threading.Timer(max(_Told.left_s, 0.0), _Told.tell)
+    timer.daemon = True
+    if not _Told.done and sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _Told.left_s -= time.monotonic() - start
+
+
+class _Told:
+    """What a person has been told."""
+
+    left_s, done = 1.0, False
+
+    @classmethod
+    def tell(cls) -> None:
+        cls.done = True
+        print("gnc: compiling kernels, once for this machine ...", file=sys.stderr)

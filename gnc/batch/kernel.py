@@ -1,0 +1,208 @@
+"""`batched`: a kernel written for one trial becomes a function of any stack of trials."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import inspect
+import math
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gnc.batch.layout import Core, Layout
+from gnc.batch.scalar import Operand, Real, Scalar
+from gnc.batch.tape import Tape
+
+# Set by numba's users to debug; we follow it, so that one variable turns all compilation off.
+JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+_inside: contextvars.ContextVar[bool] = contextvars.ContextVar("inside a kernel", default=False)
+
+
+def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
+    """Lift a one-trial function to stacks of trials.
+
+    The layout gives the shapes of one trial, `"(4),(3),(3,3),()->(4),(3)"`. The function receives NumPy object arrays
+    (numbers for `()`) and computes in NumPy notation; `where` replaces `if` on a trial's data. It is traced once.
+    """
+
+    def lift(function: Callable[..., Any]) -> Kernel:
+        names = tuple(inspect.signature(function).parameters)
+        return Kernel(function, Layout.parse(layout, names))
+
+    return lift
+
+
+class Kernel:
+    """A one-trial function that, called from Python, broadcasts over leading axes.
+
+    Called inside another kernel it is the plain one-trial function. A trial has the same bits alone, in any batch, in
+    `repeat`, and with the JIT off (NUMBA_DISABLE_JIT=1).
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., Any], layout: Layout):
+        """Wrap a function; nothing is traced or compiled before the first call."""
+        functools.update_wrapper(self, function)
+        self.function, self.layout = function, layout
+
+    def __call__(self, *args: Any, out: Any = None) -> Any:
+        """Compute all trials; `out` takes an array (or a tuple of arrays) to write into."""
+        if _inside.get():
+            return self.one(args)
+        if JIT_OFF:
+            return _into(out, self._interpret(np.ones(()), args))
+        try:
+            return self._gufunc(*args) if out is None else self._gufunc(*args, out=out)
+        except (ValueError, TypeError):
+            self._explain(args)
+            raise
+
+    def repeat(self, n: Any, *args: Any) -> Any:
+        """Compute n steps in one go, each feeding its results to the first arguments of the next.
+
+        n may differ between trials: an array with their leading axes.
+        """
+        if self.layout.ins[: len(self.layout.outs)] != self.layout.outs:
+            raise TypeError(f"{self.__name__}.repeat: the results do not have the shapes of the first arguments")
+        counts = np.asarray(n, dtype=float)
+        if not np.all((counts >= 0) & (counts == np.floor(counts)) & (counts < 2**53)):
+            raise ValueError(f"{self.__name__}.repeat: n: expected whole numbers >= 0, got {n}")
+        if JIT_OFF:
+            return self._interpret(counts, args)
+        try:
+            return self._repeating_gufunc(*args, counts)
+        except (ValueError, TypeError):
+            self._explain(args)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__} {self.layout.signature()}>"
+
+    def __reduce__(self) -> str:
+        """Pickle by name, as functions do, so that worker processes can take kernels."""
+        return self.__qualname__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind like a function where a kernel is written as a method."""
+        return self if instance is None else functools.partial(self, instance)
+
+    @functools.cached_property
+    def tape(self) -> tuple[Tape, list[int]]:
+        """The recorded program and the entries that are its results."""
+        tape = Tape()
+        results = self._run([tape.input() for _ in range(self.layout.inputs)])
+        return tape, [tape.index(x) for x in results]
+
+    @functools.cached_property
+    def _gufunc(self) -> Callable[..., Any]:
+        from gnc.batch.compiled import gufunc  # the compiler is loaded when something is compiled
+
+        return gufunc(self, repeating=False)
+
+    @functools.cached_property
+    def _repeating_gufunc(self) -> Callable[..., Any]:
+        from gnc.batch.compiled import gufunc
+
+        return gufunc(self, repeating=True)
+
+    def _run(self, numbers: list[Operand]) -> list[Operand]:
+        """Run the function on the numbers of one trial, given and returned flat."""
+        flat = iter(numbers)
+        args = [core_array(flat, core) for core in self.layout.ins]
+        token = _inside.set(True)
+        try:
+            results = self.one(args)
+        finally:
+            _inside.reset(token)
+        results = results if len(self.layout.outs) > 1 else (results,)
+        return [x for result in results for x in np.ravel(result)]
+
+    def one(self, args: Any) -> Any:
+        """Compute one trial inside a kernel, arguments and results checked."""
+        if len(args) != len(self.layout.ins):
+            raise TypeError(f"{self.__name__}: expected {len(self.layout.ins)} arguments, got {len(args)}")
+        cores = zip(args, self.layout.ins, self.layout.names, strict=True)
+        results = self.function(*[_shaped(x, core, f"{self.__name__}: {name}") for x, core, name in cores])
+        outs = self.layout.outs
+        if len(outs) == 1:
+            return _shaped(results, outs[0], f"{self.__name__}: result")
+        if not isinstance(results, (tuple, list)) or len(results) != len(outs):
+            raise TypeError(f"{self.__name__}: the layout promises {len(outs)} results")
+        return tuple(
+            _shaped(y, core, f"{self.__name__}: result {i}")
+            for i, (y, core) in enumerate(zip(results, outs, strict=True))
+        )
+
+    def _interpret(self, counts: np.ndarray, args: tuple[Any, ...]) -> Any:
+        """Compute trial by trial in Python."""
+        lead = np.broadcast_shapes(self.layout.leading(args), counts.shape)
+        counts = np.broadcast_to(counts, lead)
+        ins = [
+            np.broadcast_to(np.asarray(a, float), lead + core) for a, core in zip(args, self.layout.ins, strict=True)
+        ]
+        outs = [np.empty(lead + core) for core in self.layout.outs]
+        for trial in np.ndindex(lead):
+            numbers = [Real(x) for a in ins for x in np.ravel(a[trial])]
+            with np.errstate(all="ignore"):  # a lost trial is NaN, not a warning
+                values = self._steps(int(counts[trial]), numbers)
+            for y, core in zip(outs, self.layout.outs, strict=True):
+                y[trial] = np.reshape([next(values) for _ in range(math.prod(core))], core)
+        results = tuple(y if y.ndim else y[()] for y in outs)
+        return results if len(results) > 1 else results[0]
+
+    def _steps(self, n: int, numbers: list[Operand]) -> Iterator[float]:
+        for _ in range(n):
+            results = self._run(numbers)
+            if n > 1:
+                numbers[: len(results)] = results
+        results = results if n else numbers[: self.layout.outputs]
+        return (x.value if isinstance(x, Real) else float(x) for x in results)
+
+    def _explain(self, args: tuple[Any, ...]) -> None:
+        """Raise the clear message for arguments that NumPy refused."""
+        try:
+            self.layout.leading(args)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"{self.__name__}: {error}") from None
+
+
+def core_array(flat: Iterator[Operand], core: Core) -> Any:
+    """Take an array of one trial, or a number, from a flat sequence."""
+    if not core:
+        return next(flat)
+    array = np.empty(core, dtype=object)
+    for i in np.ndindex(core):
+        array[i] = next(flat)
+    return array
+
+
+def _shaped(x: Any, core: Core, what: str) -> Any:
+    """Return x as an object array of its core shape, or as a number."""
+    if not core:
+        if isinstance(x, np.ndarray) and x.shape == ():
+            x = x[()]
+        if not isinstance(x, (Scalar, float, int, np.number)) or isinstance(x, bool):
+            raise TypeError(f"{what}: expected a number, got {type(x).__name__}")
+        if isinstance(x, Scalar) and x.is_test:
+            raise TypeError(f"{what}: expected a number, got a comparison: use where")
+        return x
+    array = np.asarray(x, dtype=object)
+    if array.shape != core:
+        raise ValueError(f"{what}: expected {core}, got {array.shape}")
+    return array
+
+
+def _into(out: Any, results: Any) -> Any:
+    """Write results into the arrays a caller gave."""
+    if out is None:
+        return results
+    outs = out if isinstance(out, tuple) else (out,)
+    for target, result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
+        target[...] = result
+    return out if len(outs) > 1 else outs[0]

@@ -1,0 +1,65 @@
+"""Recording a kernel: every operation becomes one entry of a tape."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gnc.batch.scalar import TESTS, Operand, Scalar
+
+
+class Entry(NamedTuple):
+    """One operation; its operands are indices of earlier entries."""
+
+    op: str
+    operands: tuple[int, ...] = ()
+    constant: str = ""  # the hexadecimal value of a constant, so that 0.0 and -0.0 differ
+
+
+class Tape:
+    """The straight-line program of a kernel, without repeated entries."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.entries: list[Entry] = []
+        self._index: dict[Entry, int] = {}
+        self.inputs = 0
+
+    def input(self) -> Symbol:
+        """Add one input number."""
+        self.entries.append(Entry("input", (self.inputs,)))
+        self.inputs += 1
+        return Symbol(self, len(self.entries) - 1)
+
+    def record(self, entry: Entry) -> int:
+        """Return the index of an entry, adding it if it is new."""
+        index = self._index.setdefault(entry, len(self.entries))
+        if index == len(self.entries):
+            self.entries.append(entry)
+        return index
+
+    def index(self, x: Operand) -> int:
+        """Return where a number stands on this tape; constants are added."""
+        if not isinstance(x, Symbol):
+            return self.record(Entry("constant", (), float(x).hex() if not isinstance(x, bool) else str(x)))
+        if x.tape is not self:
+            raise TypeError("a number of one kernel's trace was used in another: kernels may not keep state")
+        return x.index
+
+
+class Symbol(Scalar):
+    """A number that is not known yet: an entry of a tape."""
+
+    __slots__ = ("index", "is_test", "tape")
+
+    def __init__(self, tape: Tape, index: int, is_test: bool = False):
+        """Name an entry."""
+        self.tape, self.index, self.is_test = tape, index, is_test
+
+    def apply(self, op: str, values: list[Operand]) -> Symbol:
+        """Record the operation."""
+        index = self.tape.record(Entry(op, tuple(map(self.tape.index, values))))
+        test = op in TESTS
+        return Symbol(self.tape, index, test)
+
+    def __repr__(self) -> str:
+        return f"<{self.tape.entries[self.index].op} #{self.index}>"

@@ -1,0 +1,78 @@
+"""Random numbers of a trial, from (seed, trial number, name of the stream) and nothing else.
+
+A trial draws the same numbers alone, in a batch of any size, in any order and on any worker; a longer run of it begins
+with the numbers of the shorter one. Streams with another seed, trial or name are independent.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from operator import index
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnc.errors import InputError
+
+__all__ = ["normal", "stream", "uniform"]
+
+Array = NDArray[np.float64]
+Trials = int | Sequence[int] | NDArray[np.integer]
+
+SEED_LIMIT = 2**64
+TRIAL_LIMIT = 2**32  # one word of the spawn key: two trials can then never spell the same key
+
+
+def stream(seed: int, trial: int, name: str) -> np.random.Generator:
+    """The generator of one stream of one trial."""
+    seed = _whole("seed", seed, SEED_LIMIT)
+    trial = _whole("trial", trial, TRIAL_LIMIT)
+    return _generator(seed, trial, _words(name))
+
+
+def normal(seed: int, trials: Trials, name: str, shape: int | tuple[int, ...] = ()) -> Array:
+    """Standard normal numbers, `(number of trials, *shape)`; `trials` is how many, or which."""
+    return _draw(np.random.Generator.standard_normal, seed, trials, name, shape)
+
+
+def uniform(seed: int, trials: Trials, name: str, shape: int | tuple[int, ...] = ()) -> Array:
+    """Numbers uniform in [0, 1), `(number of trials, *shape)`; `trials` is how many, or which."""
+    return _draw(np.random.Generator.random, seed, trials, name, shape)
+
+
+def _draw(fill: Callable[..., Array], seed: int, trials: Trials, name: str, shape: int | tuple[int, ...]) -> Array:
+    seed, which, words = _whole("seed", seed, SEED_LIMIT), _numbers(trials), _words(name)
+    core = tuple(_whole("shape", n, TRIAL_LIMIT) for n in (shape if isinstance(shape, tuple) else (shape,)))
+    drawn = np.empty((len(which), *core))
+    for row, trial in zip(drawn.reshape(len(which), math.prod(core)), which, strict=True):
+        fill(_generator(seed, trial, words), out=row)
+    return drawn
+
+
+def _generator(seed: int, trial: int, words: tuple[int, int]) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(trial, *words))))
+
+
+def _words(name: str) -> tuple[int, int]:
+    """The name as two 32-bit words; Python's own hash() differs from process to process."""
+    if not isinstance(name, str) or not name:
+        raise InputError(f"name: expected the name of a stream, got {name!r}")
+    digest = hashlib.sha256(name.encode()).digest()
+    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
+
+
+def _numbers(trials: Trials) -> list[int]:
+    if np.ndim(trials) == 0:
+        return list(range(_whole("trials", trials, TRIAL_LIMIT)))
+    return [_whole("trials", t, TRIAL_LIMIT) for t in trials]  # type: ignore[union-attr]
+
+
+def _whole(name: str, value: object, limit: int) -> int:
+    """A whole number from 0 up to below `limit`."""
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"{name}: expected a whole number, got {value!r}") from None
+    if isinstance(value, bool) or not 0 <= number < limit:
+        raise InputError(f"{name}: expected a whole number from 0 to {limit - 1}, got {value!r}")
+    return number

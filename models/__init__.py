@@ -1,0 +1,1 @@
+"""Things with mass, wires or noise: bodies, multibody trees, environment, sensors and actuators."""

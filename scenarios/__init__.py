@@ -1,0 +1,1 @@
+"""Closed loops that put the packages together, the experiments of the papers, and the command line."""

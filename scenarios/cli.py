@@ -1,0 +1,112 @@
+"""The command `gnc`.
+
+Exit code 0: done; 1: ran, and a stated check failed; 2: bad input, with one line on standard error; 130: interrupted.
+Whatever is slow to import is imported inside the command that needs it.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnc import __version__
+from gnc.errors import InputError
+
+if TYPE_CHECKING:
+    from gnc.scenarios.papers.case import Case
+
+CHECK_FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        code = app(arguments, prog_name="gnc", standalone_mode=False) or 0
+    except InputError as error:
+        return _complain(str(error), BAD_INPUT)
+    except typer.TyperException as error:
+        return _complain(error.format_message(), BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    return _complain("interrupted", code) if code == INTERRUPTED else code
+
+
+def _complain(message: str, code: int) -> int:
+    print("gnc:", " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gnc {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _gnc(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Structure-preserving integrators, filters and controllers, flown in closed loop."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("list")
+def _list(as_json: Json = False) -> None:
+    """List the built-in scenarios and the cases of the papers."""
+    from gnc.scenarios import display, papers
+    from gnc.scenarios.catalogue import SCENARIOS
+
+    cases = {case.name: case.title for case in papers.cases()}
+    if as_json:
+        named = {"scenarios": SCENARIOS, "cases": cases}
+        print(display.as_json({k: [{"name": n, "title": t} for n, t in v.items()] for k, v in named.items()}))
+        return
+    display.table("scenarios", ("name", "title"), list(SCENARIOS.items()))
+    print()
+    display.table("cases (gnc reproduce NAME)", ("name", "title"), list(cases.items()))
+
+
+@app.command("reproduce")
+def _reproduce(
+    case: Annotated[str | None, typer.Argument(help="paper/figure, or a paper; none: list them.")] = None,
+    run_all: Annotated[bool, typer.Option("--all", help="Run every case.")] = False,
+    as_json: Json = False,
+    out: Annotated[Path | None, typer.Option(help="Directory of the figures [out/reproduce/CASE].")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of cases that draw random numbers.")] = 0,
+) -> None:
+    """Run an experiment of a source paper and compare its numbers."""
+    from gnc.scenarios import papers
+
+    if case is not None and run_all:
+        raise InputError(f"give the case {case!r} or --all, not both")
+    if case is None and not run_all:
+        _list(as_json)
+        return
+    chosen = papers.cases() if case is None else papers.find(case)
+    if not _run(chosen, seed, out, as_json, single=case is not None and "/" in case):
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _run(chosen: "list[Case]", seed: int, out: Path | None, as_json: bool, single: bool) -> bool:
+    """Run the cases and tell the outcome; whether all checks hold."""
+    from gnc.scenarios import display, reproduce
+
+    outcomes = []
+    for case in chosen:
+        outcomes.append((case, *reproduce.reproduce(case, seed, out)))
+        if not as_json:
+            reproduce.show(*outcomes[-1])
+    if as_json:
+        reports = [reproduce.report(*outcome) for outcome in outcomes]
+        print(display.as_json(reports[0] if single else {"cases": reports}))
+    return all(result.ok for _, result, _ in outcomes)

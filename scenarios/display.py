@@ -1,0 +1,54 @@
+"""Results for the eye on a terminal, and plain for a pipe."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: framed on a terminal, aligned columns without decoration elsewhere."""
+    if not rows:
+        print(f"{title}: none")
+        return
+    if sys.stdout.isatty():
+        _framed(title, header, rows)
+        return
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    print(title)
+    for row in (header, *rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def as_json(value: Any) -> str:
+    """JSON that every parser reads: numbers without a finite value become null."""
+    return json.dumps(_plain(value), indent=2, allow_nan=False)
+
+
+def number(value: float) -> str:
+    """A number in few characters."""
+    return f"{value:.6g}"
+
+
+def _framed(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    framed = Table(*header, title=escape(title), title_justify="left")
+    for row in rows:
+        framed.add_row(*map(escape, row), style="bold red" if "FAILED" in row else None)
+    Console().print(framed)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,68 @@
+"""Run paper cases: numbers judged, the figure drawn, the outcome as a table or as JSON."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnc.errors import InputError
+from gnc.files import replacing
+from gnc.scenarios.display import number, table
+from gnc.scenarios.papers.case import Case, Check, Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def reproduce(case: Case, seed: int, out: Path | None) -> tuple[Result, list[Path]]:
+    """Carry out a case and write its figure to `<out>/<paper>_<figure>.png`; `out/reproduce/<case>` by default."""
+    folder = out if out is not None else Path("out", "reproduce", *case.name.split("/"))
+    try:  # before the run, which may be long
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: {error.strerror}; give a directory that can be written") from None
+    result = case.run(seed)
+    if result.draw is None:
+        return result, []
+    path = folder / f"{case.name.replace('/', '_')}.png"
+    save_figure(result.draw, path)
+    return result, [path]
+
+
+def save_figure(draw: "Callable[[Figure], None]", path: Path) -> None:
+    """Draw on a figure of its own, outside pyplot's global state and without a display, and write it whole."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5.5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    draw(figure)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
+
+
+def report(case: Case, result: Result, files: list[Path]) -> dict[str, Any]:
+    """The outcome for machines."""
+    return {
+        "case": case.name,
+        "title": case.title,
+        "metrics": dict(result.metrics),
+        "checks": [asdict(check) for check in result.checks],
+        "files": [str(path) for path in files],
+    }
+
+
+def show(case: Case, result: Result, files: list[Path]) -> None:
+    """The outcome for people."""
+    rows = [(c.name, number(c.value), bound_text(c), "ok" if c.ok else "FAILED") for c in result.checks]
+    table(f"{case.name}: {case.title}", ("check", "value", "bound", "ok"), rows)
+    for path in files:
+        print(f"wrote {path}")
+
+
+def bound_text(check: Check) -> str:
+    """The bound as it would be written by hand."""
+    if isinstance(check.bound, tuple):
+        low, high = check.bound
+        return f"{number(low)} .. {number(high)}"
+    return f"{check.relation} {number(check.bound)}"

@@ -1,0 +1,143 @@
+"""The equation of DQVI and its solver."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gnc import dual_quaternion, spatial
+from gnc.batch import jacobian
+from gnc.integrators import dqvi
+from gnc.integrators.dqvi_equation import (
+    increment,
+    increment_jacobian,
+    momentum,
+    momentum_jacobian,
+    solve,
+    trailing_momentum,
+    with_newton,
+)
+
+MASS, R_G = 1000.0, np.array([1.0, 0.8, 0.5])
+M = spatial.inertia(MASS, R_G, np.array([[300.0, 50, 40], [50, 350, 30], [40, 30, 400]]))
+FILLERS = [0.0, MASS, 321.0]
+
+
+def increments(n=20):
+    """Return random x with |Phi| up to 0.6."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(n, 6))
+    x[:, :3] *= (rng.uniform(0.0, 0.6, n) / np.linalg.norm(x[:, :3], axis=1))[:, None]
+    return x
+
+
+def test_the_increment_is_a_unit_dual_quaternion():
+    f = increment(increments())
+    product = dual_quaternion.mul(dual_quaternion.conj(f), f)
+    assert np.abs(product - np.eye(8)[0]).max() < 1e-15
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+def test_g_is_the_momentum_of_the_discrete_kinetic_energy(filler):
+    # Ld = (2/h) f.M8 f with f = p_k^-1 p_{k+1}: moving p_k by exp(e/2) changes it by -(2/h) g.e, moving p_{k+1} by
+    # the trailing momentum.
+    M8 = np.zeros((8, 8))
+    places = [1, 2, 3, 5, 6, 7]
+    M8[np.ix_(places, places)], M8[4, 4] = M, filler
+    x, d = increments(), 1e-5
+
+    def energy(start, end):
+        f = dual_quaternion.mul(dual_quaternion.exp(-start), increment(x))
+        f = dual_quaternion.mul(f, dual_quaternion.exp(end))
+        return np.einsum("ni,ij,nj->n", f, M8, f)
+
+    still = np.zeros(6)
+    leading = [(energy(d * e, still) - energy(-d * e, still)) / (2 * d) for e in np.eye(6)]
+    trailing = [(energy(still, d * e) - energy(still, -d * e)) / (2 * d) for e in np.eye(6)]
+    assert np.abs(momentum(x, M, filler) + np.transpose(leading)).max() < 1e-7 * MASS
+    assert np.abs(trailing_momentum(x, M, filler) - np.transpose(trailing)).max() < 1e-7 * MASS
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+def test_the_trailing_momentum_is_the_leading_one_of_the_reversed_increment(filler):
+    x = increments()
+    assert np.array_equal(trailing_momentum(x, M, filler), -momentum(-x, M, filler))
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+def test_the_trailing_momentum_is_the_leading_one_seen_from_the_end(filler):
+    # transform_wrench by f takes a momentum from the frame at the end to the frame at the start
+    x = increments()
+    seen = dual_quaternion.transform_wrench(increment(x), trailing_momentum(x, M, filler))
+    assert np.abs(seen - momentum(x, M, filler)).max() < 1e-12 * MASS
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+def test_J_is_the_derivative_of_g(filler):
+    x = increments()
+    exact = jacobian(momentum, "x")(x, M, filler)
+    assert np.abs(momentum_jacobian(x, M, filler) - exact).max() < 1e-14 * np.abs(exact).max()
+    trailing = jacobian(trailing_momentum, "x")(x, M, filler)
+    assert np.abs(momentum_jacobian(-x, M, filler) - trailing).max() < 1e-14 * np.abs(exact).max()
+
+
+def test_E_is_the_pose_error_of_an_error_of_the_increment():
+    x = increments()
+    slope = jacobian(increment, "x")(x)
+    error = dual_quaternion.left_matrix(dual_quaternion.conj(increment(x))) @ slope
+    assert np.abs(error[:, [1, 2, 3, 5, 6, 7]] - increment_jacobian(x)).max() < 1e-14
+    assert np.abs(error[:, [0, 4]]).max() < 1e-14  # a change of f within the group has no scalars
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+def test_newton_finds_the_increment_it_is_asked_for(filler):
+    x = increments() * np.array([0.3, 0.3, 0.3, 0.1, 0.1, 0.1])
+    target = momentum(x, M, filler)
+    found = solve(target, np.linalg.solve(M, target[..., None])[..., 0], M, filler)
+    assert np.abs(found - x).max() < 1e-13
+
+
+def test_a_body_at_rest_has_no_increment():
+    assert np.array_equal(solve(np.zeros(6), np.zeros(6), M, MASS), np.zeros(6))
+
+
+def test_a_step_too_long_marks_only_its_own_trial():
+    x = np.array([[0.1, 0.0, 0.0, 0.2, 0.1, 0.0], [0.7, 0.6, 0.5, 0.0, 0.0, 0.0], [0.0, 0.1, 0.05, 0.0, 0.0, 0.3]])
+    found = solve((M @ x[..., None])[..., 0], x, M, MASS)
+    assert np.isnan(found[1]).all()
+    assert not np.isnan(found[[0, 2]]).any()
+
+
+def test_the_printed_form_has_no_solution_for_a_body_that_flies_fast_while_it_turns():
+    # 0.17 rad and 60 m in one step; with the filler the translation does not matter
+    x = 0.5 * 0.1 * np.array([1.0, 1.0, 1.0, 360.0, -300.0, 180.0])
+    target = M @ x
+    assert np.isnan(solve(target, x, M, 0.0)).all()
+    assert np.linalg.norm(momentum(solve(target, x, M, MASS), M, MASS) - target) < 1e-12 * np.linalg.norm(target)
+
+
+def test_newton_converges_quadratically_and_is_refused_before():
+    guess = np.array([0.12, -0.1, 0.12, 0.1, -0.05, 0.2])
+    target = M @ guess
+    residuals = []
+    for n in range(1, 5):
+        x = with_newton(solve, n, tolerance=math.inf)(target, guess, M, MASS)
+        residuals.append(np.linalg.norm(momentum(x, M, MASS) - target) / np.linalg.norm(target))
+    assert residuals[0] > 1e-4
+    assert all(later < 2 * former**2 + 1e-15 for former, later in zip(residuals, residuals[1:], strict=False))
+    assert np.isnan(with_newton(solve, 1)(target, guess, M, MASS)).all()
+    assert np.array_equal(solve(target, guess, M, MASS), x)
+
+
+def test_adaptive_iteration_leaves_a_converged_trial_alone():
+    x = increments() * np.geomspace(1e-3, 0.5, 20)[:, None]
+    target = momentum(x, M, MASS)
+    few, many = (with_newton(solve, n, adaptive=True)(target, 0.5 * x, M, MASS) for n in (9, 12))
+    assert np.array_equal(few, many)
+    assert np.abs(few - x).max() < 1e-10
+
+
+def test_a_variant_is_a_kernel_of_its_own():
+    twice = with_newton(dqvi.drift, 2)
+    assert len(twice.tape[0].entries) < len(dqvi.drift.tape[0].entries)
+    assert twice.layout == dqvi.drift.layout
