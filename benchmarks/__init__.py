@@ -1,0 +1,1 @@
+"""Figures of gnc beside its peers, measured in one run: `make bench`."""

@@ -27,11 +27,12 @@ _C = {
     "less": "{} < {}",
     "less_equal": "{} <= {}",
     "equal": "{} == {}",
-    "and": "{} && {}",
-    "or": "{} || {}",
-    "not": "!{}",
+    "and": "{} & {}",
+    "or": "{} | {}",
+    "not": "1 - {}",
     "where": "{} ? {} : {}",
 }
+_CONSTANTS = {"True": "1", "False": "0", "nan": "__builtin_nan(\"\")", "inf": "__builtin_inf()"}
 TESTS = {"less", "less_equal", "equal", "and", "or", "not"}
 
 
@@ -43,15 +44,15 @@ def source(kernel: Kernel) -> str:
         if entry.op == "input":
             value = f"in[{entry.operands[0]} * n + t]"
         elif entry.op == "constant":
-            value = entry.constant if entry.constant not in ("True", "False") else str(int(entry.constant == "True"))
+            value = _CONSTANTS.get(entry.constant, entry.constant)
         else:
             value = _C[entry.op].format(*(f"v{k}" for k in entry.operands))
-        lines.append(f"const {'int' if entry.op in TESTS else 'double'} v{i} = {value};")
+        lines.append(f"const {'long' if entry.op in TESTS else 'double'} v{i} = {value};")
     lines += [f"out[{k} * n + t] = v{i};" for k, i in enumerate(results)]
     body = "\n    ".join(lines)
     return (
         "void loop(const double *restrict in, double *restrict out, long n)\n"
-        f"{{\n  for (long t = 0; t < n; t++) {{\n    {body}\n  }}\n}}\n"
+        f"{{\n#pragma GCC ivdep\n  for (long t = 0; t < n; t++) {{\n    {body}\n  }}\n}}\n"
     )
 
 
@@ -61,7 +62,7 @@ def compiled(kernel: Kernel, vectorised: bool) -> Any | None:
         return None
     folder = Path(tempfile.mkdtemp(prefix="gnc-bench-"))
     (folder / "kernel.c").write_text(source(kernel))
-    flags = ["-O3", "-march=native", "-mno-fma", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC"]
+    flags = ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
     flags += ["-mprefer-vector-width=512"] if vectorised else ["-fno-tree-vectorize"]
     subprocess.run(["gcc", *flags, "kernel.c", "-o", "kernel.so"], cwd=folder, check=True)
     loop = ctypes.CDLL(str(folder / "kernel.so")).loop

@@ -70,7 +70,7 @@ def _width(operations: int, repeating: bool) -> int:
     steps are mostly those of a single trial.
     """
     lanes = 8 if "+avx512f" in _features() else 4
-    return 4 if repeating else 2 * lanes if operations < 1000 else lanes
+    return 4 if repeating else 2 * lanes if operations < 1500 else lanes
 
 
 def _compile(source: str, machine: llvm.TargetMachine) -> bytes:

@@ -31,7 +31,12 @@ from gnc.linalg import block, identity, zeros
 
 @batched("(6),(6),(6,6),()->(6)")
 def kick(chi_B, wrench_B, M, h):
-    """Return the twist after half a step under a wrench, chi + (h/2) M^-1 wrench."""
+    """Return the twist after half a step under a wrench, chi + (h/2) M^-1 wrench. Source: DQVI eqs. (27), (32).
+
+    Errata: the right halves of eqs. (30), (31) have the conjugate of the pose in the wrong place, and eq. (34) lacks a
+    minus sign (test_erratum_eqs_30b_31b_the_world_wrench_multiplies_the_pose_itself,
+    test_erratum_eq_34_the_minus_sign_is_missing).
+    """
     return chi_B + spatial.inverse(M) @ ((0.5 * h) * wrench_B)
 
 

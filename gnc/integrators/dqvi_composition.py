@@ -1,7 +1,8 @@
 """DQVI to the fourth order, in as many substeps as a fast turning body needs.
 
-The fourth order is Suzuki's composition, symplectic as each of its stages is; Jacobians are the products of the
-stages' exact ones.
+The fourth order is Suzuki's composition, symplectic as each of its stages is. Written out, the five stages would make
+kernels that take long to compile, so that one stage is the kernel, which counts along, and `repeat` runs it. Jacobians
+are the products of the stages' exact ones.
 """
 
 from __future__ import annotations
@@ -10,20 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import batched
+from gnc.batch import batched, where
 from gnc.integrators import dqvi
-from gnc.integrators.suzuki import MIDDLE, STAGES, fraction
-from gnc.integrators.suzuki import OUTER as OUTER
+from gnc.integrators.composition import SUZUKI4
 from gnc.linalg import block, zeros
 
+OUTER, MIDDLE, STAGES = SUZUKI4[0], SUZUKI4[2], len(SUZUKI4)  # fractions of h; the middle stage goes back
 TURN_PER_STEP = 0.4  # |w| h [rad] of one stage; at 1 rad the equation has no solution
 MOST_SUBSTEPS = 1000  # what turns faster than that is lost
+
+
+def _fraction(stage):
+    """Return the part of h that a stage takes; stages are counted through, 0, 1, 2 ..."""
+    return where(stage - STAGES * np.floor(stage / STAGES) == 2.0, MIDDLE, OUTER)
 
 
 @batched("(8),(6),(),(6),(6,6),(),()->(8),(6),()")
 def _stage(dq_IB, chi_B, stage, wrench_B, M, filler, h):
     """Take one stage and count it."""
-    return *dqvi.step(dq_IB, chi_B, wrench_B, M, filler, fraction(stage) * h), stage + 1.0
+    return *dqvi.step(dq_IB, chi_B, wrench_B, M, filler, _fraction(stage) * h), stage + 1.0
 
 
 def _chain(F, G, F_step, G_step):
@@ -44,7 +50,7 @@ def chained_step_jacobian(dq_IB, chi_B, F, G, wrench_B, M, filler, h):
 @batched("(8),(6),(12,12),(12,6),(),(6),(6,6),(),()->(8),(6),(12,12),(12,6),()")
 def _stage_jacobian(dq_IB, chi_B, F, G, stage, wrench_B, M, filler, h):
     """Take one stage, chain its Jacobians, and count it."""
-    return *chained_step_jacobian(dq_IB, chi_B, F, G, wrench_B, M, filler, fraction(stage) * h), stage + 1.0
+    return *chained_step_jacobian(dq_IB, chi_B, F, G, wrench_B, M, filler, _fraction(stage) * h), stage + 1.0
 
 
 def step4(dq_IB: Any, chi_B: Any, wrench_B: Any, M: Any, filler: Any, h: Any, n: Any = 1) -> tuple[Any, Any]:

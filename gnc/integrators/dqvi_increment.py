@@ -40,7 +40,8 @@ def start(chi_B, wrench_B, M, filler, h):
 def twist(x_B, wrench_B, M, filler, h):
     """Return the twist at the node where increment x_k begins, from M chi_k = (2/h) g(x_k) - (h/2) wrench_k.
 
-    Erratum: DQVI eqs. (47), (48) lack the wrench (test_erratum_eqs_47_48_need_half_a_kick).
+    Errata: DQVI eqs. (47), (48) lack the wrench (test_erratum_eqs_47_48_need_half_a_kick), and eq. (44), from which
+    they come, a factor 1/2 (test_erratum_eq_44_a_half_is_missing).
     """
     return spatial.inverse(M) @ ((2.0 / h) * momentum(x_B, M, filler) - (0.5 * h) * wrench_B)
 

@@ -28,9 +28,9 @@ class Splitting(NamedTuple):
 
 
 def step(x: State, load: Load, t: Any, h: Any, method: Splitting, substeps: Any = 1) -> State:
-    """Move over h from time t, in as many substeps as each trial needs."""
-    counts = np.asarray(substeps)
-    h, t = np.asarray(h) / counts, np.asarray(t, dtype=float)
+    """Move over h from time t, in as many substeps as each trial needs; NaN substeps mark a lost trial."""
+    h, t = np.asarray(h) / substeps, np.asarray(t, dtype=float)
+    counts = np.where(np.isnan(substeps), 1.0, substeps)
     for k in range(int(counts.max(initial=0))):
         moved = _composed(x, load, t + k * h, h, method)
         x = moved if np.all(k < counts) else _where(k < counts, moved, x)

@@ -53,14 +53,14 @@ class Group:
         return self.name
 
 
-_SO3 = {
+_SO3: dict[str, Any] = {
     "dim": 3,
     "left_jacobian": lie.so3_left_jacobian,
     "right_jacobian": lie.so3_right_jacobian,
     "left_jacobian_inverse": lie.so3_left_jacobian_inverse,
     "right_jacobian_inverse": lie.so3_right_jacobian_inverse,
 }
-_SE3 = {
+_SE3: dict[str, Any] = {
     "dim": 6,
     "left_jacobian": lie.se3_left_jacobian,
     "right_jacobian": lie.se3_right_jacobian,

@@ -1,6 +1,7 @@
 """The coefficient functions, against 150 digits."""
 
 import functools
+from collections.abc import Callable
 from functools import partial
 
 import mpmath as mp
@@ -42,7 +43,7 @@ def cot_gap_slope(z):
         return (half * mp.cot(half) / 2 + half**2 / mp.sin(half) ** 2 / 2 - 1) / mp.mpf(z) ** 2
 
 
-REFERENCES = {
+REFERENCES: dict[str, Callable[[float], mp.mpf]] = {
     "cosine": partial(shifted, first=0),
     "sinc": partial(shifted, first=1),
     "versine": partial(shifted, first=2),

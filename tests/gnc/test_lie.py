@@ -11,10 +11,8 @@ from gnc import lie
 from gnc.batch import jacobian
 from tests.gnc.groups import ANGLES, BEYOND_PI, ULP, directions
 
-RNG = np.random.default_rng(0)
 
-
-def twists(angle, count=3, length=1.0):
+def twists(angle, count=2, length=1.0):
     rng = np.random.default_rng(1)
     return np.concatenate([angle * directions(rng, count), length * directions(rng, count)], axis=-1)
 
@@ -30,7 +28,7 @@ def power_series(A, first):
     with mp.workdps(50):
         A = mp.matrix(A.tolist())
         term = total = mp.eye(A.rows)
-        for n in range(1, 100):
+        for n in range(1, 60):
             term = term * A / (n + first)
             total += term
         return total
@@ -43,7 +41,7 @@ def error(computed, reference):
 
 
 def test_hat_is_the_cross_product_and_vee_undoes_it():
-    a, b = RNG.normal(size=(2, 10, 3))
+    a, b = np.random.default_rng(0).normal(size=(2, 10, 3))
     np.testing.assert_allclose((lie.hat(a) @ b[..., None])[..., 0], np.cross(a, b), atol=4 * ULP)
     np.testing.assert_array_equal(lie.vee(lie.hat(a)), a)
 
@@ -126,7 +124,7 @@ def test_exponential_and_logarithm_agree_with_scipy_and_pytransform3d():
 
 @pytest.mark.parametrize("gap", [0.0, 1e-16, 1e-12, 1e-8, 1e-4])
 def test_the_logarithm_near_a_half_turn_finds_axis_and_angle(gap):
-    for axis in (*directions(RNG, 20), *np.eye(3), np.array([0.6, 0.0, -0.8])):
+    for axis in (*directions(np.random.default_rng(0), 20), *np.eye(3), np.array([0.6, 0.0, -0.8])):
         w = lie.so3_log(Rotation.from_rotvec((np.pi - gap) * axis).as_matrix())
         np.testing.assert_allclose(np.linalg.norm(w), np.pi - gap, rtol=4 * ULP)
         np.testing.assert_allclose(w * np.sign(w @ axis) / np.linalg.norm(w), axis, atol=4 * ULP)
@@ -134,7 +132,7 @@ def test_the_logarithm_near_a_half_turn_finds_axis_and_angle(gap):
 
 
 def test_ad_is_the_lie_bracket_of_twists():
-    x, y = RNG.normal(size=(2, 6))
+    x, y = np.random.default_rng(0).normal(size=(2, 6))
     X, Y = twist_matrix(x), twist_matrix(y)
     np.testing.assert_allclose(twist_matrix(lie.ad(x) @ y), X @ Y - Y @ X, atol=8 * ULP)
 

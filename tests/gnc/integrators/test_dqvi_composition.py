@@ -4,10 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
-from gnc import dual_quaternion, spatial
-from gnc.dual_quaternion import conj, mul, pure
 from gnc.integrators import dqvi, pose_runge_kutta
 from gnc.integrators.dqvi_composition import (
     MIDDLE,
@@ -18,29 +15,24 @@ from gnc.integrators.dqvi_composition import (
     step4_jacobian,
     substeps,
 )
-
-MASS, R_G = 1000.0, np.array([1.0, 0.8, 0.5])
-M = spatial.inertia(MASS, R_G, np.array([[300.0, 50, 40], [50, 350, 30], [40, 30, 400]]))
-DQ = dual_quaternion.from_pose([0.5, 0.5, -0.1, 0.7], [1.0, -2.0, 0.5])
-CHI = np.array([0.4, -0.5, 0.6, 0.7, 0.2, -0.3])
-WRENCH = np.array([120.0, -80.0, 60.0, 300.0, -200.0, 150.0])
-
-
-def exact(M, dq, chi, wrench, duration):
-    """Integrate Newton's and Euler's equations with DOP853."""
-
-    def rate(_, y):
-        w, v, (L, P) = y[8:11], y[11:], np.split(M @ y[8:], 2)
-        turn = np.concatenate([np.cross(L, w) + np.cross(P, v), np.cross(P, w)])
-        return np.concatenate([mul(y[:8], pure(y[8:])) / 2, np.linalg.solve(M, wrench + turn)])
-
-    y = solve_ivp(rate, (0, duration), np.concatenate([dq, chi]), "DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
-    return y[:8], y[8:]
-
-
-def distance(state, reference):
-    error = dual_quaternion.log(mul(conj(reference[0]), state[0]))
-    return np.linalg.norm(np.concatenate([error, state[1] - reference[1]]))
+from tests.gnc.integrators.pose_cases import (
+    CHI,
+    DQ,
+    MASS,
+    PAPER_J,
+    PAPER_M,
+    WRENCH,
+    M,
+    constant,
+    differences,
+    distance,
+    exact,
+    fitted_order,
+    free,
+    paper_start,
+    pose_error,
+    pushed,
+)
 
 
 def test_the_composition_satisfies_the_conditions_of_order_four():
@@ -49,11 +41,12 @@ def test_the_composition_satisfies_the_conditions_of_order_four():
     assert abs((fractions**3).sum()) < 1e-15
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("filler", [0.0, MASS])
 def test_fourth_order_under_a_constant_body_wrench_about_an_offset_reference_point(filler):
-    reference, counts = exact(M, DQ, CHI, WRENCH, 2.0), [40, 80, 160, 320]
+    reference, counts = exact(constant, 2.0), [40, 80, 160, 320]
     errors = [distance(step4(DQ, CHI, WRENCH, M, filler, 2.0 / n, n), reference) for n in counts]
-    assert abs(np.polyfit(np.log(counts), np.log(errors), 1)[0] + 4.0) < 0.05
+    assert abs(fitted_order(errors, counts) - 4.0) < 0.05
 
 
 def test_n_steps_are_a_step_n_times():
@@ -63,31 +56,29 @@ def test_n_steps_are_a_step_n_times():
     assert all(map(np.array_equal, state, step4(DQ, CHI, WRENCH, M, MASS, 0.1, 3)))
 
 
-def differences(motion, reference, d=1e-5):
-    """Return central differences of the error state with respect to (xi, chi, wrench/1000)."""
-
-    def error(e):
-        dq, chi = motion(mul(DQ, dual_quaternion.exp(e[:6])), CHI + e[6:12], WRENCH + 1e3 * e[12:])
-        return np.concatenate([dual_quaternion.log(mul(conj(reference), dq)), chi])
-
-    return np.transpose([(error(d * e) - error(-d * e)) / (2 * d) for e in np.eye(18)])
+def test_jacobians_come_with_the_same_motion():
+    composed = step4_jacobian(DQ, CHI, WRENCH, M, MASS, 0.3, 2)
+    assert all(map(np.array_equal, composed[:2], step4(DQ, CHI, WRENCH, M, MASS, 0.3, 2)))
+    for order in (2, 4):
+        propagated = propagate_jacobian(DQ, CHI, WRENCH, M, MASS, 1.1, order)
+        assert all(map(np.array_equal, propagated[:2], propagate(DQ, CHI, WRENCH, M, MASS, 1.1, order)))
 
 
+@pytest.mark.jit
 def test_F_and_G_of_the_composition_are_its_derivatives():
-    dq, chi, F, G = step4_jacobian(DQ, CHI, WRENCH, M, MASS, 0.3, 2)
-    assert all(map(np.array_equal, (dq, chi), step4(DQ, CHI, WRENCH, M, MASS, 0.3, 2)))
-    numeric = differences(lambda dq, chi, wrench: step4(dq, chi, wrench, M, MASS, 0.3, 2), dq)
+    _, _, F, G = step4_jacobian(DQ, CHI, WRENCH, M, MASS, 0.3, 2)
+    numeric = differences(lambda e: step4(*pushed(e), M, MASS, 0.3, 2), 18)
     assert np.abs(F - numeric[:, :12]).max() < 1e-8
     assert np.abs(1e3 * G - numeric[:, 12:]).max() < 1e-8
     assert abs(np.linalg.det(F) - 1.0) < 1e-12
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("order", [2, 4])
 def test_F_and_G_of_a_propagation_are_its_derivatives(order):
-    dq, chi, F, G = propagate_jacobian(DQ, CHI, WRENCH, M, MASS, 1.1, order)
+    _, _, F, G = propagate_jacobian(DQ, CHI, WRENCH, M, MASS, 1.1, order)
     assert substeps(CHI, 1.1, order) > 1
-    assert all(map(np.array_equal, (dq, chi), propagate(DQ, CHI, WRENCH, M, MASS, 1.1, order)))
-    numeric = differences(lambda dq, chi, wrench: propagate(dq, chi, wrench, M, MASS, 1.1, order), dq)
+    numeric = differences(lambda e: propagate(*pushed(e), M, MASS, 1.1, order), 18)
     assert np.abs(F - numeric[:, :12]).max() < 1e-8
     assert np.abs(1e3 * G - numeric[:, 12:]).max() < 1e-8
 
@@ -98,6 +89,7 @@ def test_no_stage_turns_by_more_than_the_rule_allows():
     assert substeps(chi, -1.0, order=4).tolist() == [1, 9, 1]  # 0.33, 3.3 and 0 rad
 
 
+@pytest.mark.jit
 def test_trials_take_their_own_number_of_substeps_and_a_lost_one_stays_lost():
     chi = np.array([CHI, 4 * CHI, CHI * math.nan, 1e9 * CHI, CHI])
     batch = propagate(DQ, chi, WRENCH, M, MASS, 0.9)
@@ -110,18 +102,17 @@ def test_trials_take_their_own_number_of_substeps_and_a_lost_one_stays_lost():
 def test_a_fast_turn_is_followed_where_a_single_step_has_no_solution():
     chi = np.array([3.0, -2.0, 1.0, 0.5, 0.0, 0.0])  # 3.7 rad in one second
     assert np.isnan(dqvi.step(DQ, chi, WRENCH, M, MASS, 1.0)[0]).all()
-    assert distance(propagate(DQ, chi, WRENCH, M, MASS, 1.0), exact(M, DQ, chi, WRENCH, 1.0)) < 0.05
+    assert distance(propagate(DQ, chi, WRENCH, M, MASS, 1.0), exact(constant, 1.0, (DQ, chi))) < 0.05
 
 
 # The reference numbers of the specification: the paper's body, 111, about its resting centre of mass
 
-PAPER_M = spatial.inertia(MASS, R_G, np.array([[200.0, 100, 100], [100, 300, 100], [100, 100, 400]]))
-START = np.eye(8)[0], np.concatenate([np.ones(3), -np.cross(np.ones(3), R_G)])
+START = paper_start(np.ones(3))
 FREE = np.zeros(6)
 
 
 def turned_wrong(state, reference):
-    return np.linalg.norm(dual_quaternion.log(mul(conj(reference[0]), state[0]))[:3])
+    return np.linalg.norm(pose_error(state[0], reference[0])[:3])
 
 
 def yoshida(state, h, n):
@@ -133,14 +124,16 @@ def yoshida(state, h, n):
     return state
 
 
+@pytest.mark.jit
 def test_phase_errors_of_a_composition_are_those_of_the_specification():
-    reference = exact(PAPER_M, *START, FREE, 10.0)
+    reference = exact(free, 10.0, START, PAPER_J)
     for fps, expected in [(10, 6.0e-3), (20, 3.5e-4), (40, 2.2e-5), (80, 1.4e-6)]:
         error = turned_wrong(yoshida(START, 1 / fps, 10 * fps), reference)
         assert error == pytest.approx(expected, rel=0.03)
         assert turned_wrong(step4(*START, FREE, PAPER_M, 0.0, 1 / fps, 10 * fps), reference) < error
 
 
+@pytest.mark.jit
 def test_phase_errors_of_second_order_are_those_of_the_specification():
     reference = pose_runge_kutta.step.repeat(240_000, *START, FREE, PAPER_M, 0.0, 0.001)  # 1e-9 rad wrong
     second = dqvi.drift.repeat(2400, *START, PAPER_M, 0.0, 0.1)
