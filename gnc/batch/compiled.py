@@ -6,11 +6,7 @@ import ctypes
 import functools
 import hashlib
 import itertools
-import sys
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
@@ -19,6 +15,7 @@ import llvmlite.binding as llvm
 from gnc.batch import cache
 from gnc.batch.gufunc_loop import loop_module
 from gnc.batch.numpy_ufunc import as_gufunc
+from gnc.patience import telling
 
 if TYPE_CHECKING:
     from gnc.batch.kernel import Kernel
@@ -38,7 +35,7 @@ def gufunc(kernel: Kernel, repeating: bool) -> Any:
         key = hashlib.sha256("\n".join([llvmlite.__version__, _target(), source]).encode()).hexdigest()
         code = cache.load(key)
         if code is None:
-            with _telling():
+            with telling():
                 code = _compile(source, machine)
             cache.save(key, code)
         return as_gufunc(kernel, _link(code), repeating)
@@ -96,29 +93,3 @@ def _link(code: bytes) -> int:
     library = builder.link(_jit(), next(_names))
     _alive.append(library)
     return library["loop"]
-
-
-@contextmanager
-def _telling() -> Iterator[None]:
-    """Tell a person at a terminal, once, when compiling has taken more than a second in all."""
-    start = time.monotonic()
-    timer = threading.Timer(max(_Told.left_s, 0.0), _Told.tell)
-    timer.daemon = True
-    if not _Told.done and sys.stderr.isatty():
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        _Told.left_s -= time.monotonic() - start
-
-
-class _Told:
-    """What a person has been told."""
-
-    left_s, done = 1.0, False
-
-    @classmethod
-    def tell(cls) -> None:
-        cls.done = True
-        print("gnc: compiling kernels, once for this machine ...", file=sys.stderr)

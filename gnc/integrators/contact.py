@@ -22,6 +22,7 @@ needs the same restitution for normals and tangents; with e_T = 0 some impacts g
 Source: PC, an abstract; docs/contact.md derives the step.
 """
 
+import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from gnc.batch import batched
 from gnc.integrators import perfect_constraint
 from gnc.integrators.contact_geometry import directions
 from gnc.linalg import array, cross, inv3, solve3
+from gnc.patience import telling
 
 Array = NDArray[np.float64]
 
@@ -154,17 +156,13 @@ def _solve(
 
     W = directions(near.q_IB[:, None], near.point_B, near.radius, near.normal_I)
     Y = answers(W, m[:, None], Theta[:, None])
-    return W, solver.touch(
-        u,
-        kick,
-        W,
-        Y,
-        near.gap <= 0.0,
-        solver.Law(law.e, law.e_T, law.mu),
-        0.5 * h,
-        solver.Rotor(*_rotor(Theta)),
-        solver.Limit(law.tolerance * speed, law.sweeps),
-    )
+    laws, limit = solver.Law(law.e, law.e_T, law.mu), solver.Limit(law.tolerance * speed, law.sweeps)
+    with contextlib.nullcontext() if _met else telling():  # the first contact compiles
+        _met.append(True)
+        return W, solver.touch(u, kick, W, Y, near.gap <= 0.0, laws, 0.5 * h, solver.Rotor(*_rotor(Theta)), limit)
+
+
+_met: list[bool] = []  # whether this process has had a contact
 
 
 def impact(u: Array, W: Array, m: float, Theta: Array, law: Law) -> tuple[Array, Array, bool]:

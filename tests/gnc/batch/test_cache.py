@@ -3,14 +3,13 @@
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gnc.batch import batched, cache, compiled
+from gnc.batch import batched, cache
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
@@ -98,21 +97,3 @@ def test_importing_gnc_compiles_and_loads_no_compiler():
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
-
-
-def test_a_person_at_a_terminal_is_told_once(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(compiled._Told, "left_s", 0.05)
-    monkeypatch.setattr(compiled._Told, "done", False)
-    for _ in range(3):
-        with compiled._telling():
-            time.sleep(0.2)
-    assert capsys.readouterr().err == "gnc: compiling kernels, once for this machine ...\n"
-
-
-def test_a_pipe_is_told_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(compiled._Told, "left_s", 0.0)
-    monkeypatch.setattr(compiled._Told, "done", False)
-    with compiled._telling():
-        time.sleep(0.1)
-    assert capsys.readouterr().err == ""

@@ -1,0 +1,109 @@
+"""The linear algebra of a Kalman filter, for one trial, any number n of states and m of measurements.
+
+    S = H C H^T + R,   K = C H^T S^-1,   d = K y,   C <- (1 - K H) C (1 - K H)^T + K R K^T        (Joseph)
+
+C is the covariance of the error state. The Joseph form stays symmetric and positive whatever the gain, so a measurement
+that is not used is one with gain zero, and all trials take the same path.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import chi2
+
+from gnc.batch import Kernel, batched, where
+from gnc.linalg import array, identity, zeros
+
+Array = Any
+
+
+class Innovation(NamedTuple):
+    """What a measurement said beyond what was expected."""
+
+    y: Array  # (..., m) residual
+    S: Array  # (..., m, m) its covariance as the filter sees it
+    nis: Array  # (...) y . S^-1 y
+    used: Array  # (...) bool: valid and within the gate
+
+
+def symmetric_product(F: Array, C: Array) -> Array:
+    """Return F C F^T for use in kernels, C symmetric; each pair of elements is computed once."""
+    W, n = F @ C, len(F)
+    product = np.empty((n, n), dtype=object)
+    for i in range(n):
+        for j in range(i, n):
+            product[i, j] = product[j, i] = W[i] @ F[j]
+    return product
+
+
+def _factor(S: Array) -> tuple[list[list[Any]], list[Any]]:
+    """Return L and 1/d of S = L diag(d) L^T."""
+    m = len(S)
+    L: list[list[Any]] = [[0.0] * m for _ in range(m)]
+    d: list[Any] = [0.0] * m
+    inverse: list[Any] = [0.0] * m
+    for i in range(m):
+        scaled = [0.0] * m
+        for j in range(i):
+            scaled[j] = S[i, j] - sum((scaled[k] * L[j][k] for k in range(j)), 0.0)
+            L[i][j] = scaled[j] * inverse[j]
+        d[i] = S[i, i] - sum((scaled[k] * L[i][k] for k in range(i)), 0.0)
+        inverse[i] = 1.0 / d[i]
+    return L, inverse
+
+
+def _solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
+    """Return S^-1 B from the factors of S, B (m, n)."""
+    rows, m = list(B), len(inverse)
+    for i in range(m):
+        for j in range(i):
+            rows[i] = rows[i] - L[i][j] * rows[j]
+    rows = [row * inverse[i] for i, row in enumerate(rows)]
+    for i in reversed(range(m)):
+        for j in range(i + 1, m):
+            rows[i] = rows[i] - L[j][i] * rows[j]
+    return array(rows)
+
+
+@functools.cache
+def propagate_kernel(n: int) -> Kernel:
+    """Return the kernel C, F, Q -> F C F^T + Q."""
+
+    @batched(f"({n},{n}),({n},{n}),({n},{n})->({n},{n})")
+    def propagate(C, F, Q):
+        return symmetric_product(F, C) + Q
+
+    return propagate
+
+
+@functools.cache
+def update_kernel(n: int, m: int) -> Kernel:
+    """Return the kernel C, H, R, y, valid, gate -> correction, C, S, nis, used.
+
+    A measurement counts if valid is not 0 and nis <= gate; otherwise correction and C are as if it had not been made.
+    """
+
+    @batched(f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
+    def update(C, H, R, y, valid, gate):
+        CH = C @ H.T
+        S = H @ CH + R
+        S = 0.5 * (S + S.T)
+        L, inverse = _factor(S)
+        solved = _solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
+        nis = y @ solved[:, n]
+        used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
+        K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
+        C_new = symmetric_product(identity(n) - K @ H, C) + symmetric_product(K, R)
+        correction = where(used > 0.0, K @ y, zeros(n))
+        return correction, C_new, S, nis, used
+
+    return update
+
+
+@functools.cache
+def gate(probability: float, m: int) -> float:
+    """Return the value that the normalised innovation of m measurements stays below with this probability."""
+    return float(chi2.ppf(probability, m)) if probability < 1.0 else np.inf
