@@ -13,9 +13,9 @@ from rich.table import Table
 from benchmarks.machine import description
 from benchmarks.timing import Row
 
-PARTS = ["kernels", "algebra", "startup"]
+PARTS = ["kernels", "algebra", "accuracy", "startup"]
 RESULTS = Path(__file__).with_name("results.md")
-COLUMNS = ["case", "ours", "peer", "ratio", "target"]
+COLUMNS = ["case", "figure", "beside", "ratio", "target"]
 
 
 def cells(row: Row) -> list[str]:
@@ -36,7 +36,7 @@ def measure(part: str) -> list[Row]:
 def write(tables: dict[str, list[Row]]) -> None:
     """Write the tables with the machine they were measured on."""
     lines = ["# Measured", "", f"{date.today()}, {description()}. Each figure is the best of an interleaved run;", ""]
-    lines += ["ratio is the peer's time over ours. `make bench` regenerates this page.", ""]
+    lines += ["ratio is how many times as long the peer beside it takes. `make bench` regenerates this page.", ""]
     for part, rows in tables.items():
         lines += [f"## {part}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
         lines += [f"| {' | '.join(cells(row))} |" for row in rows] + [""]

@@ -32,7 +32,7 @@ _C = {
     "not": "1 - {}",
     "where": "{} ? {} : {}",
 }
-_CONSTANTS = {"True": "1", "False": "0", "nan": "__builtin_nan(\"\")", "inf": "__builtin_inf()"}
+_CONSTANTS = {"True": "1", "False": "0", "nan": '__builtin_nan("")', "inf": "__builtin_inf()"}
 TESTS = {"less", "less_equal", "equal", "and", "or", "not"}
 
 

@@ -1,7 +1,8 @@
-"""Long runs of one model: many steps, some of them kept."""
+"""Long runs of one model: many steps, some of them kept; and trials that were lost on the way."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -30,3 +31,37 @@ def fly(x0: Any, advance: Callable[[Any, int, int], Any], steps: int, every: int
     shapes = [np.shape(a) for a in states[-1]]
     kept = (np.stack([np.broadcast_to(s[i], shape) for s in states]) for i, shape in enumerate(shapes))
     return Flight(t0 + h * np.arange(0, steps + 1, every), type(x0)(*kept))
+
+
+def each(step: Callable[[Any, float], Any], h: float, t0: float) -> Callable[[Any, int, int], Any]:
+    """Return the `advance` of `fly` that takes steps one by one, each told its time."""
+
+    def advance(x: Any, first: int, number: int) -> Any:
+        for k in range(first, first + number):
+            x = step(x, t0 + k * h)
+        return x
+
+    return advance
+
+
+class StepTooLong(ValueError):
+    """A step that turns too far for the method; nothing else is wrong with the trial."""
+
+
+class LostTrials(UserWarning):
+    """Some trials of a batch became NaN; the others fly on."""
+
+
+def report_lost(before: np.ndarray, after: np.ndarray, angle: np.ndarray, limit: float | None) -> None:
+    """Say which trials a step has lost: an error for a single trial, a warning for a batch."""
+    lost = np.isnan(after).any(axis=-1) & ~np.isnan(before).any(axis=-1)
+    if not lost.any():
+        return
+    worst = float(np.max(np.where(lost, angle, 0.0)))
+    allowed = "the method's limit" if limit is None else f"the limit of {limit:.3g} rad"
+    reason = f"|w| h = {worst:.3g} rad is beyond {allowed}: take shorter steps or substeps=True"
+    if lost.ndim == 0:
+        raise StepTooLong(reason)
+    trials = np.flatnonzero(lost)
+    some = ", ".join(map(str, trials[:5])) + (" ..." if len(trials) > 5 else "")
+    warnings.warn(f"{len(trials)} of {lost.size} trials lost ({some}): {reason}", LostTrials, stacklevel=3)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gnc import check, dual_quaternion, spatial
 from gnc.integrators import dqvi, dqvi_composition, forced
-from gnc.models.flight import Flight, fly
+from gnc.models.flight import Flight, each, fly
 
 Array = Any
 
@@ -80,19 +80,27 @@ class PoseBody:
     def fly(
         self, x0: PoseState, steps: int, h: float, every: int = 1, wrench_B: Array = (0.0,) * 6, t0: float = 0.0
     ) -> Flight:
-        """Take many steps and keep every so many; a constant wrench runs in one fused loop."""
-        if callable(wrench_B):
-            advance = lambda x, k, n: _each(self, x, wrench_B, t0 + k * h, h, n)  # noqa: E731
-        else:
-            advance = lambda x, k, n: self._fused(x, wrench_B, h, n)  # noqa: E731
-        return fly(PoseState(*x0), advance, steps, every, h, t0)
+        """Take many steps and keep every so many; fused where no trial can need substeps, which changes no bit."""
+        x0 = PoseState(*map(np.asarray, x0))
+        if callable(wrench_B) or not self._can_be_fused(x0, wrench_B, h):
+            return fly(x0, each(lambda x, t: self.step(x, wrench_B, h, t), h, t0), steps, every, h, t0)
+        return fly(x0, lambda x, _, n: self._fused(x, wrench_B, h, n), steps, every, h, t0)
+
+    def _can_be_fused(self, x: PoseState, wrench_B: Array, h: float) -> bool:
+        """Tell whether all steps are taken whole: a free body never turns faster than |J_com w|/J_min."""
+        if not self.substeps:
+            return True
+        J_com = spatial.parts(self.M)[2]
+        spin = np.linalg.norm(np.einsum("...ij,...j->...i", J_com, x.chi_B[..., :3]), axis=-1)
+        fastest = np.concatenate([spin[..., None] / np.linalg.eigvalsh(J_com)[..., :1], np.zeros((*spin.shape, 5))], -1)
+        whole = dqvi_composition.substeps(fastest, h, self.order) == 1
+        return not np.any(wrench_B) and bool(np.all(whole & (fastest[..., 0] >= 0.0)))
 
     def _fused(self, x: PoseState, wrench_B: Array, h: float, steps: int) -> PoseState:
-        n = self._count(x, h)
-        args = (*x, wrench_B, self.M, self._filler(), h / n)
+        args = (*x, wrench_B, self.M, self._filler(), h)
         if self.order == 2:
-            return PoseState(*dqvi.step.repeat(n * steps, *args))
-        return PoseState(*dqvi_composition.step4(*args, n * steps))
+            return PoseState(*dqvi.step.repeat(steps, *args))
+        return PoseState(*dqvi_composition.step4(*args, steps))
 
     def _splitting(self) -> forced.Splitting:
         outer, middle = dqvi_composition.OUTER, dqvi_composition.MIDDLE
@@ -114,9 +122,3 @@ class PoseBody:
     def centre_of_mass(self, x: PoseState) -> Array:
         """Return the centre of mass in the inertial frame [m]."""
         return dual_quaternion.transform_point(x.dq_IB, spatial.parts(self.M)[1])
-
-
-def _each(body: PoseBody, x: PoseState, wrench_B: Any, t: float, h: float, n: int) -> PoseState:
-    for k in range(n):
-        x = body.step(x, wrench_B, h, t + k * h)
-    return x

@@ -1,1 +1,5 @@
-"""Steps in time that keep the structure of the motion: momentum, energy, the group."""
+"""Integrators of rigid-body motion: structure-preserving ones, and the usual ones to compare with."""
+
+from gnc.integrators.table import METHODS, AttitudeMethod, Method, attitude_method
+
+__all__ = ["METHODS", "AttitudeMethod", "Method", "attitude_method"]

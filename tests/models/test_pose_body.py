@@ -70,7 +70,9 @@ def test_a_free_flight_keeps_energy_momentum_and_a_straight_centre_of_mass(order
     body = PoseBody(BODY.M, order=order)
     t, x = body.fly(START, 2000, 0.05, every=200)
     np.testing.assert_allclose(body.energy(x), body.energy(START), rtol=2e-13)
-    np.testing.assert_allclose(body.momentum(x), np.broadcast_to(body.momentum(START), (11, 6)), rtol=0, atol=1e-10)  # |r| |p| is 1e4
+    np.testing.assert_allclose(
+        body.momentum(x), np.broadcast_to(body.momentum(START), (11, 6)), rtol=0, atol=1e-10
+    )  # |r| |p| is 1e4
     velocity = body.momentum(START)[3:] / 100.0
     straight = body.centre_of_mass(START) + t[:, None] * velocity
     np.testing.assert_allclose(body.centre_of_mass(x), straight, rtol=0, atol=1e-11)
@@ -97,14 +99,25 @@ def test_linearize_is_the_derivative_of_step():
         np.testing.assert_allclose(G, G_numeric, atol=1e-8)
 
 
-def test_a_fused_flight_ends_where_single_steps_end():
-    load = np.array([0.3, -0.2, 0.1, 5.0, -4.0, 3.0])
-    x = START
+LOAD = np.array([0.3, -0.2, 0.1, 5.0, -4.0, 3.0])
+
+
+@pytest.mark.parametrize("load", [np.zeros(6), LOAD], ids=["free", "loaded"])
+@pytest.mark.parametrize("substeps", [True, False])
+def test_a_flight_ends_where_single_steps_end(substeps, load):
+    body, x = PoseBody(BODY.M, substeps=substeps), START
     for _ in range(30):
-        x = BODY.step(x, load, 0.1)
-    end = BODY.fly(START, 30, 0.1, every=30, wrench_B=load).x
+        x = body.step(x, load, 0.1)
+    end = body.fly(START, 30, 0.1, every=30, wrench_B=load).x
     np.testing.assert_array_equal(end.dq_IB[-1], x.dq_IB)
     np.testing.assert_array_equal(end.chi_B[-1], x.chi_B)
+
+
+def test_a_flight_that_spins_up_takes_more_substeps_on_the_way():
+    body, torque = PoseBody.of(100.0, [0.0, 0.0, 0.1], np.diag([22.0, 20.0, 23.0])), 1.0
+    rest = PoseState(np.eye(8)[0], np.zeros(6))
+    end = body.fly(rest, 200, 0.5, every=200, wrench_B=np.array([0.0, 0.0, torque, 0.0, 0.0, 0.0])).x
+    np.testing.assert_allclose(end.chi_B[-1, :3], [0.0, 0.0, torque * 100.0 / 23.0], rtol=1e-12)  # 2.2 rad per step
 
 
 def test_trials_with_different_substeps_under_a_users_wrench_are_the_same_alone_and_together():

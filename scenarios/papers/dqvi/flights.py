@@ -1,0 +1,118 @@
+"""Flights of the whole before it parts, by DQVI and by the paper's comparators, and what they get wrong."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from gnc import dual_quaternion, quaternion, spatial
+from gnc.batch import Kernel
+from gnc.integrators.pose_runge_kutta import euler_matrix, euler_step, quaternion_step
+from gnc.models.flight import fly
+from gnc.scenarios.papers.dqvi.data import R_G, Array, both, start
+from gnc.scenarios.papers.dqvi.settings import Setting
+
+METHODS = {"dqvi": "DQVI", "dqvi4": "DQVI, order 4", "quat_rk4": "QUAT-RK4", "euler_rk4": "EULER-RK4"}
+QUANTITIES = ("energy", "angular", "com_m", "phase_rad")
+
+
+class Track(NamedTuple):
+    """A flight of both sets of data; axes: kept times, data."""
+
+    R_IB: Array
+    r_IB: Array
+    chi_B: Array
+
+
+class Errors(NamedTuple):
+    """Relative errors of energy and angular momentum, departure of the centre of mass, attitude error; as `Track`."""
+
+    energy: Array
+    angular: Array
+    com_m: Array
+    phase_rad: Array
+
+
+class _Newton(NamedTuple):
+    attitude: Array  # quaternion, or roll, pitch and yaw
+    r_IB: Array
+    chi_B: Array
+
+
+@functools.cache
+def track(method: str, setting: Setting) -> Track:
+    """Fly by one of METHODS."""
+    if method == "quat_rk4":
+        return _by_runge_kutta(setting, setting.fps, quaternion_step, np.eye(4)[0], quaternion.to_matrix)
+    if method == "euler_rk4":
+        return _by_runge_kutta(setting, setting.fps, euler_step, np.zeros(3), euler_matrix)
+    order, fps = (4, setting.order4_fps or setting.fps) if method == "dqvi4" else (2, setting.fps)
+    steps, every = _frames(setting, fps)
+    dq_IB, chi_B = both(order=order).fly(start(setting.w_B), steps, 1.0 / fps, every).x
+    q_IB, r_IB = dual_quaternion.to_pose(dq_IB)
+    return Track(quaternion.to_matrix(q_IB), r_IB, chi_B)
+
+
+@functools.cache
+def reference(setting: Setting) -> Array:
+    """R_IB of QUAT-RK4 in steps so short that its own attitude error is (fps/reference_fps)^4 of that at `fps`."""
+    fps = setting.reference_fps
+    return _by_runge_kutta(setting, fps, quaternion_step, np.eye(4)[0], quaternion.to_matrix).R_IB
+
+
+def _frames(setting: Setting, fps: int) -> tuple[int, int]:
+    """Return how many frames to take at another rate, and how many to one that is kept."""
+    return setting.seconds * fps, setting.keep * fps // setting.fps
+
+
+def _by_runge_kutta(
+    setting: Setting, fps: int, step: Kernel, attitude: Array, matrix: Callable[[Array], Array]
+) -> Track:
+    M, chi_B = both().M, start(setting.w_B).chi_B
+    x0 = _Newton(*(np.broadcast_to(a, (len(M), len(a))) for a in (attitude, np.zeros(3), chi_B)))
+
+    def advance(x: _Newton, _: int, steps: int) -> _Newton:
+        return _Newton(*step.repeat(steps, *x, np.zeros(6), M, 1.0 / fps))
+
+    x = fly(x0, advance, *_frames(setting, fps), 1.0 / fps, 0.0).x
+    return Track(matrix(x.attitude), x.r_IB, x.chi_B)
+
+
+@functools.cache
+def errors(method: str, setting: Setting) -> Errors:
+    """What the method gets wrong; conservation beside accuracy."""
+    R, r, chi = track(method, setting)
+    M = both().M
+    energy, com, L = spatial.kinetic_energy(M, chi), r + R @ R_G, _angular_momentum(R, chi)
+    relative = np.linalg.norm(L - L[0], axis=-1) / np.linalg.norm(L[0], axis=-1)
+    departure = np.linalg.norm(com - com[0], axis=-1)
+    return Errors(np.abs(energy / energy[0] - 1.0), relative, departure, angle(R, reference(setting)))
+
+
+def _angular_momentum(R: Array, chi: Array) -> Array:
+    """Return the angular momentum about the centre of mass, inertial axes."""
+    J_com = spatial.parts(both().M)[2]
+    return np.einsum("...ij,...jk,...k->...i", R, J_com, chi[..., :3])
+
+
+def angle(R_1: Array, R_2: Array) -> Array:
+    """Return the angle between two attitudes [rad]: |R_1 - R_2| is 2 sqrt 2 times the sine of its half."""
+    distance = np.linalg.norm(R_1 - R_2, axis=(-2, -1))
+    return 2.0 * np.arcsin(np.minimum(distance / np.sqrt(8.0), 1.0))
+
+
+def gimbal_lock_spread(setting: Setting, starts: int = 8, apart_rad: float = 1e-14) -> Array:
+    """Return the largest angular momentum errors of EULER-RK4 with the paper's data from starts that hardly differ."""
+    M, steps = both().M[0], setting.seconds * setting.fps
+    angles = np.zeros((starts, 3))
+    angles[:, 0] = apart_rad * np.arange(starts)
+    x0 = _Newton(angles, np.zeros((starts, 3)), np.tile(start(setting.w_B).chi_B, (starts, 1)))
+
+    def advance(x: _Newton, _: int, steps: int) -> _Newton:
+        return _Newton(*euler_step.repeat(steps, *x, np.zeros(6), M, 1.0 / setting.fps))
+
+    x = fly(x0, advance, steps, setting.keep, 1.0 / setting.fps, 0.0).x
+    J_com = spatial.parts(M)[2]
+    L = np.einsum("...ij,jk,...k->...i", euler_matrix(x.attitude), J_com, x.chi_B[..., :3])
+    return (np.linalg.norm(L - L[0], axis=-1) / np.linalg.norm(L[0], axis=-1)).max(axis=0)
