@@ -1,0 +1,106 @@
+"""Reaction wheels, any number about any axes."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc import check
+from gnc.batch import Kernel, batched, copysign, maximum
+from gnc.models.actuators.saturation import SATURATIONS, clipped, saturated, scaled
+from gnc.models.parameters import each, store, unit_vectors
+
+Array = Any
+
+
+class WheelState(NamedTuple):
+    """What the wheels store."""
+
+    momentum: Array  # (..., n) of each wheel about its axis, relative to the body [N m s]
+
+
+def pyramid_axes(elevation_deg: float = 35.26438968275465) -> Array:
+    """Return the axes (4, 3) of a pyramid: 90 deg apart about z, raised from the xy plane.
+
+    At the default angle, arctan(1/sqrt(2)), four wheels serve all directions alike: the sum of a a^T is 4/3 of unity.
+    """
+    azimuth, elevation = np.radians([45.0, 135.0, 225.0, 315.0]), np.radians(elevation_deg)
+    level = np.cos(elevation)
+    return np.stack([level * np.cos(azimuth), level * np.sin(azimuth), np.full(4, np.sin(elevation))], axis=-1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReactionWheels:
+    """Wheels that turn h_w' = -u - viscous h_w - coulomb sign(h_w), u the motor's torque on the body.
+
+    The body feels minus the whole change of the wheels' momentum, friction and limits included, so that body and
+    wheels together keep theirs. Viscous friction is integrated by the implicit midpoint rule, Coulomb friction
+    implicitly: it stops a wheel and holds it, and never drives it. Limits bound the motor's torque and the momentum; a
+    wheel that starts beyond its momentum limit is not pushed further. With "direction" saturation one wheel at its
+    momentum limit stops all, as only that keeps the direction.
+    """
+
+    axes_B: Array  # (..., n, 3) unit vectors
+    torque_limit: Array = np.inf  # (..., n), or one number for all [N m]
+    momentum_limit: Array = np.inf  # (..., n), or one number for all [N m s]
+    viscous: Array = 0.0  # (..., n), or one number for all: friction torque per momentum [1/s]
+    coulomb: Array = 0.0  # (..., n), or one number for all [N m]
+    saturation: str = "direction"
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        store(self, axes_B=unit_vectors("axes_B", self.axes_B))
+        check.one_of("saturation", self.saturation, SATURATIONS)
+        for name in ("torque_limit", "momentum_limit"):
+            store(self, **{name: each(name, getattr(self, name), self.count, "limit")})
+        for name in ("viscous", "coulomb"):
+            store(self, **{name: each(name, getattr(self, name), self.count, "non-negative")})
+
+    @property
+    def count(self) -> int:
+        """How many wheels there are."""
+        return self.axes_B.shape[-2]
+
+    def apply(self, command: Array, state: WheelState, h: Array) -> tuple[Array, WheelState]:
+        """Return the torque on the body, body axes, and the wheels' momentum after h."""
+        limits = self.torque_limit, self.momentum_limit
+        spin = _spin(self.count, self.saturation)
+        tau_B, momentum = spin(command, state.momentum, self.axes_B, *limits, self.viscous, self.coulomb, h)
+        return tau_B, WheelState(momentum)
+
+    def momentum_B(self, state: WheelState) -> Array:
+        """Return the momentum of all wheels, body axes: what the body's equations take as rho."""
+        return _sum(self.count)(state.momentum, self.axes_B)
+
+
+@functools.cache
+def _sum(n: int) -> Kernel:
+    @batched(f"({n}),({n},3)->(3)")
+    def total(values, axes_B):
+        """Return the sum of values along axes."""
+        return axes_B.T @ values
+
+    return total
+
+
+@functools.cache
+def _spin(n: int, saturation: str) -> Kernel:
+    """Return the kernel of n wheels."""
+
+    @batched(f"({n}),({n}),({n},3),({n}),({n}),({n}),({n}),()->(3),({n})")
+    def spin(command, momentum, axes_B, torque_limit, momentum_limit, viscous, coulomb, h):
+        """Return the body's torque and the wheels' momentum after h."""
+        half = 0.5 * h * viscous
+        coasting, gain = momentum * ((1.0 - half) / (1.0 + half)), h / (1.0 + half)
+        stop, bound = gain * coulomb, maximum(momentum_limit, abs(momentum))
+        u = saturated(command, torque_limit, saturation)
+        if saturation == "direction":
+            u = scaled(u, (bound + stop + coasting * copysign(1.0, u)) / gain)
+        pushed = coasting - gain * u
+        after = clipped(copysign(maximum(abs(pushed) - stop, 0.0), pushed), bound)
+        return axes_B.T @ ((momentum - after) / h), after
+
+    return spin

@@ -1,0 +1,124 @@
+"""Coarse sun sensor: photodiodes on the faces of the body, whose currents go with the cosine of the Sun's angle."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gnc import check, quaternion
+from gnc.batch import Kernel, batched, where
+from gnc.linalg import array, cross
+from gnc.models.parameters import between, each, store, unit_vectors
+from gnc.models.sensors.error_state import attitude, columns, padded
+from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.validity import reading
+
+Array = Any
+
+SIX_FACES = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoarseSunSensor:
+    """Reads, of every photodiode, z = (1 + scale)(1 - shadow) max(0, n_B . s_B) + bias + noise, full Sun being 1.
+
+    Valid in sunlight, where at least one photodiode is lit. Misaligned photodiodes are given by their normals. An
+    instrument that hands out the vector of cosines is a `FineSunSensor` with a large sigma.
+    """
+
+    rate_hz: float
+    sigma: Array  # (...) of each photodiode
+    normals_B: Array = SIX_FACES  # (..., cells, 3) unit vectors
+    scale: Array = 0.0  # (..., cells) error of the factor of each, or one number for all
+    bias: Array = 0.0  # (..., cells) dark current and light from the Earth, or one number for all
+    max_shadow: Array = 0.5  # (...) hidden fraction of the Sun up to which it is used
+    _R: Array = field(init=False, repr=False)
+
+    latency_s: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        normals_B = unit_vectors("normals_B", self.normals_B)
+        cells, sigma = normals_B.shape[-2], check.non_negative("sigma", self.sigma)
+        store(
+            self,
+            rate_hz=float(check.positive("rate_hz", self.rate_hz)),
+            normals_B=normals_B,
+            sigma=sigma,
+            scale=each("scale", self.scale, cells),
+            bias=each("bias", self.bias, cells),
+            max_shadow=between("max_shadow", self.max_shadow, 0.0, 1.0),
+            _R=sigma[..., None, None] ** 2 * np.eye(cells),
+        )
+
+    @property
+    def noise_size(self) -> int:
+        """One number per photodiode."""
+        return self.normals_B.shape[-2]
+
+    @property
+    def bias_size(self) -> int:
+        """One number per photodiode."""
+        return self.noise_size
+
+    @property
+    def H_bias(self) -> Array:
+        """The bias is added."""
+        return np.eye(self.bias_size)
+
+    def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
+        """Measure the currents; `bias` replaces the parameter where it changes in time."""
+        cells = self.normals_B, self.scale, self.bias if bias is None else bias
+        masks = env.shadow, self.max_shadow
+        z, valid = _measure(self.noise_size)(attitude(truth), env.sun_I, *cells, self.sigma, *masks, noise)
+        return Measurement(z, valid != 0.0)
+
+    def predict(self, x: Any, env: Any, bias: Array | None = None) -> Prediction:
+        """Predict the measurement; the row of H of a lit photodiode is (1 + scale)(1 - shadow) n_B^T [s_B]."""
+        cells = self.normals_B, self.scale, self.bias if bias is None else bias
+        z, H = _predict(self.noise_size, columns(x))(attitude(x), env.sun_I, *cells, env.shadow)
+        return Prediction(z, H, self._R)
+
+    def residual(self, z: Array, z_predicted: Array) -> Array:
+        """Return the difference."""
+        return z - z_predicted
+
+
+def _factors(cosines, scale, shadow):
+    """Return the currents as factors of the cosines: zero of a photodiode that is turned away from the Sun."""
+    return array([where(c > 0.0, (1.0 + s) * (1.0 - shadow), 0.0) for c, s in zip(cosines, scale, strict=True)])
+
+
+@functools.cache
+def _measure(cells: int) -> Kernel:
+    """Return the kernel of so many photodiodes."""
+
+    @batched(f"(4),(3),({cells},3),({cells}),({cells}),(),(),(),({cells})->({cells}),()")
+    def measure(q_IB, sun_I, normals_B, scale, bias, sigma, shadow, max_shadow, noise):
+        """Return the reading, or zeros, and whether it is valid."""
+        cosines = normals_B @ quaternion.inverse_rotate(q_IB, sun_I)
+        lit = functools.reduce(operator.or_, [cosine > 0.0 for cosine in cosines])
+        z = _factors(cosines, scale, shadow) * cosines + bias + sigma * noise
+        return reading(z, lit & (shadow <= max_shadow))
+
+    return measure
+
+
+@functools.cache
+def _predict(cells: int, n: int) -> Kernel:
+    """Return the kernel of so many photodiodes for an error state of n numbers."""
+
+    @batched(f"(4),(3),({cells},3),({cells}),({cells}),()->({cells}),({cells},{n})")
+    def predict(q_IB, sun_I, normals_B, scale, bias, shadow):
+        """Return z and H."""
+        s_B = quaternion.inverse_rotate(q_IB, sun_I)
+        cosines = normals_B @ s_B
+        factors = _factors(cosines, scale, shadow)
+        H = array([factor * cross(normal, s_B) for factor, normal in zip(factors, normals_B, strict=True)])
+        return factors * cosines + bias, padded(H, n)
+
+    return predict

@@ -1,0 +1,98 @@
+"""Rate gyro with angular random walk and a wandering bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gnc import check
+from gnc.batch import batched
+from gnc.models.parameters import limit, store
+from gnc.models.sensors import mounting
+from gnc.models.sensors.error_state import over_rate, rate
+from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.validity import all_below, reading
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gyro:
+    """Reads z = D_SB w_B + bias + noise in rad/s; not valid where an axis is beyond its range.
+
+    White noise of density arw^2 sampled over 1/rate_hz has the standard deviation arw sqrt(rate_hz). The bias is a
+    random walk: it is truth beside the body's state, moved by `advance_bias` and given to `measure`. Allan deviation:
+    arw/sqrt(t) and bias_walk sqrt(t/3).
+
+    Source: Farrenkopf, J. Guidance and Control 1 (1978) 282; IEEE Std 952-1997, annex C.
+    """
+
+    rate_hz: float
+    arw: Array = 0.0  # (...) angular random walk [rad/sqrt(s)]
+    bias_walk: Array = 0.0  # (...) rate random walk [rad/s/sqrt(s)]
+    bias: Array = ZERO  # (..., 3) sensor axes, at the start [rad/s]
+    scale: Array = ZERO  # (..., 3) error of the factor of each axis
+    misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
+    q_BS: Array = ALIGNED  # (..., 4) nominal mounting
+    range_rad_s: Array = np.inf  # (...) of each axis
+    D_SB: Array = field(init=False, repr=False)
+    _sigma: Array = field(init=False, repr=False)  # [rad/s]
+    _R: Array = field(init=False, repr=False)
+
+    latency_s: ClassVar[float] = 0.0
+    noise_size: ClassVar[int] = 3
+    bias_size: ClassVar[int] = 3
+    H_bias: ClassVar[Array] = np.eye(3)
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        q_BS, scale = mounting.store_mounting(self), check.vector("scale", self.scale, 3)
+        store(
+            self,
+            arw=check.non_negative("arw", self.arw),
+            bias_walk=check.non_negative("bias_walk", self.bias_walk),
+            bias=check.vector("bias", self.bias, 3),
+            scale=scale,
+            range_rad_s=limit("range_rad_s", self.range_rad_s),
+            D_SB=mounting.sensitivity(q_BS, scale),
+        )
+        sigma = self.arw * np.sqrt(self.rate_hz)
+        store(self, _sigma=sigma, _R=sigma[..., None, None] ** 2 * np.eye(3))
+
+    def advance_bias(self, bias: Array, noise: Array, h: Array) -> Array:
+        """Return the bias h later: bias + bias_walk sqrt(h) noise, the noise standard normal (..., 3)."""
+        return bias + (self.bias_walk * np.sqrt(h))[..., None] * noise
+
+    def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
+        """Measure the rate; `bias` is the present one, the parameter if it does not wander."""
+        b = self.bias if bias is None else bias
+        z, valid = _measure(rate(truth), self.D_SB, b, self._sigma, self.range_rad_s, noise)
+        return Measurement(z, valid != 0.0)
+
+    def predict(self, x: Any, env: Any = None, bias: Array | None = None) -> Prediction:
+        """Predict the measurement; H = [0, D_SB], and the environment does not matter."""
+        z = _predict(rate(x), self.D_SB, self.bias if bias is None else bias)
+        return Prediction(z, over_rate(self.D_SB, x), self._R)
+
+    def residual(self, z: Array, z_predicted: Array) -> Array:
+        """Return the difference."""
+        return z - z_predicted
+
+    def in_body(self, z: Array, bias: Array | None = None) -> Array:
+        """Return the body rate that gives this measurement, for filters that are driven by the gyro."""
+        return mounting.in_body(z, self.D_SB, self.bias if bias is None else bias)
+
+
+@batched("(3),(3,3),(3),(),(),(3)->(3),()")
+def _measure(w_B, D_SB, bias, sigma, range_rad_s, noise):
+    """Return the reading, or zeros, and whether it is valid."""
+    z = D_SB @ w_B + bias + sigma * noise
+    return reading(z, all_below(abs(z), range_rad_s))
+
+
+@batched("(3),(3,3),(3)->(3)")
+def _predict(w_B, D_SB, bias):
+    return D_SB @ w_B + bias

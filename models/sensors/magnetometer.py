@@ -1,0 +1,104 @@
+"""Three-axis magnetometer."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gnc import check, quaternion
+from gnc.batch import Kernel, batched
+from gnc.linalg import identity, skew
+from gnc.models.parameters import limit, store
+from gnc.models.sensors import mounting
+from gnc.models.sensors.error_state import attitude, columns, padded
+from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.validity import all_below, reading
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Magnetometer:
+    """Reads z = D_SB R_IB^T B_I + bias + noise in tesla; not valid where an axis is beyond its range.
+
+    The noise of each axis is sigma_T and, root sum square, sigma_deg as an angle at the strength of the field.
+    """
+
+    rate_hz: float
+    sigma_T: Array = 0.0  # (...) [T]
+    sigma_deg: Array = 0.0  # (...) angle by which the noise of one axis turns the field
+    bias: Array = ZERO  # (..., 3) sensor axes [T]
+    scale: Array = ZERO  # (..., 3) error of the factor of each axis
+    misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
+    q_BS: Array = ALIGNED  # (..., 4) nominal mounting
+    range_T: Array = np.inf  # (...) of each axis [T]
+    D_SB: Array = field(init=False, repr=False)
+    _sigma: Array = field(init=False, repr=False)  # [rad]
+
+    latency_s: ClassVar[float] = 0.0
+    noise_size: ClassVar[int] = 3
+    bias_size: ClassVar[int] = 3
+    H_bias: ClassVar[Array] = np.eye(3)
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        q_BS, scale = mounting.store_mounting(self), check.vector("scale", self.scale, 3)
+        store(
+            self,
+            sigma_T=check.non_negative("sigma_T", self.sigma_T),
+            sigma_deg=check.non_negative("sigma_deg", self.sigma_deg),
+            bias=check.vector("bias", self.bias, 3),
+            scale=scale,
+            range_T=limit("range_T", self.range_T),
+            D_SB=mounting.sensitivity(q_BS, scale),
+        )
+        store(self, _sigma=np.radians(self.sigma_deg))
+
+    def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
+        """Measure the field; `bias` replaces the parameter where it changes in time."""
+        b = self.bias if bias is None else bias
+        sigmas = self.sigma_T, self._sigma
+        z, valid = _measure(attitude(truth), env.B_I, self.D_SB, b, *sigmas, self.range_T, noise)
+        return Measurement(z, valid != 0.0)
+
+    def predict(self, x: Any, env: Any, bias: Array | None = None) -> Prediction:
+        """Predict the measurement; H = [D_SB [b_B], 0]."""
+        b = self.bias if bias is None else bias
+        return Prediction(*_predict(columns(x))(attitude(x), env.B_I, self.D_SB, b, self.sigma_T, self._sigma))
+
+    def residual(self, z: Array, z_predicted: Array) -> Array:
+        """Return the difference."""
+        return z - z_predicted
+
+    def in_body(self, z: Array, bias: Array | None = None) -> Array:
+        """Return the field in body axes that gives this measurement."""
+        return mounting.in_body(z, self.D_SB, self.bias if bias is None else bias)
+
+
+def _variance(B_I, sigma_T, sigma):
+    return sigma_T * sigma_T + (sigma * sigma) * (B_I @ B_I)
+
+
+@batched("(4),(3),(3,3),(3),(),(),(),(3)->(3),()")
+def _measure(q_IB, B_I, D_SB, bias, sigma_T, sigma, range_T, noise):
+    """Return the reading, or zeros, and whether it is valid: a NaN of a lost trial is not."""
+    z = D_SB @ quaternion.inverse_rotate(q_IB, B_I) + bias + np.sqrt(_variance(B_I, sigma_T, sigma)) * noise
+    return reading(z, all_below(abs(z), range_T))
+
+
+@functools.cache
+def _predict(n: int) -> Kernel:
+    """Return the kernel for an error state of n numbers."""
+
+    @batched(f"(4),(3),(3,3),(3),(),()->(3),(3,{n}),(3,3)")
+    def predict(q_IB, B_I, D_SB, bias, sigma_T, sigma):
+        """Return z, H and R."""
+        b_B = quaternion.inverse_rotate(q_IB, B_I)
+        H = padded(D_SB @ skew(b_B), n)
+        return D_SB @ b_B + bias, H, _variance(B_I, sigma_T, sigma) * identity(3)
+
+    return predict

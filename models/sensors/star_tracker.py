@@ -1,0 +1,95 @@
+"""Star tracker: the whole attitude."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gnc import quaternion
+from gnc.batch import batched, where
+from gnc.linalg import array
+from gnc.models.parameters import between, each, limit, store
+from gnc.models.sensors import mounting
+from gnc.models.sensors.error_state import attitude, over_attitude, rate
+from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.validity import reading, within_cone
+
+Array = Any
+
+ARCSEC = np.pi / (180.0 * 3600.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StarTracker:
+    """Reads z = q_IS exp(noise/2), a quaternion, with q_IS = q_IB q_BS; its boresight is the z axis.
+
+    The noise is a rotation vector in sensor axes, usually several times larger about the boresight than across. Not
+    valid where the body turns too fast, or the Sun is nearer to the boresight than the exclusion angle and not hidden
+    by the Earth.
+    """
+
+    rate_hz: float
+    sigma_arcsec: Array  # (..., 3) about each of the sensor's axes, or one number for all
+    misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
+    q_BS: Array = ALIGNED  # (..., 4) nominal mounting
+    max_rate_deg_s: Array = np.inf  # (...)
+    sun_exclusion_deg: Array = 0.0  # (...)
+    _q_BS: Array = field(init=False, repr=False)  # real mounting
+    _sigma: Array = field(init=False, repr=False)  # (..., 3) [rad]
+    _limits: tuple[Array, Array] = field(init=False, repr=False)  # rate, cosine of the cone about -z for the Sun
+    _H: Array = field(init=False, repr=False)  # over a
+    _R: Array = field(init=False, repr=False)
+
+    latency_s: ClassVar[float] = 0.0
+    noise_size: ClassVar[int] = 3
+    bias_size: ClassVar[int] = 0
+    H_bias: ClassVar[Array] = np.zeros((3, 0))
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        q_BS = mounting.store_mounting(self)
+        sigma = each("sigma_arcsec", self.sigma_arcsec, 3, "non-negative")
+        store(
+            self,
+            sigma_arcsec=sigma,
+            max_rate_deg_s=limit("max_rate_deg_s", self.max_rate_deg_s),
+            sun_exclusion_deg=between("sun_exclusion_deg", self.sun_exclusion_deg, 0.0, 180.0),
+            _q_BS=q_BS,
+            _sigma=ARCSEC * sigma,
+            _H=mounting.sensitivity(q_BS, np.zeros(3)),
+        )
+        clear = np.radians(180.0 - self.sun_exclusion_deg)
+        store(self, _limits=(np.radians(self.max_rate_deg_s), np.cos(clear)))
+        store(self, _R=self._sigma[..., None] ** 2 * np.eye(3))
+
+    def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:
+        """Measure the attitude."""
+        motion, sun = (attitude(truth), rate(truth)), (env.sun_I, env.shadow)
+        z, valid = _measure(*motion, self._q_BS, self._sigma, *self._limits, *sun, noise)
+        return Measurement(z, valid != 0.0)
+
+    def predict(self, x: Any, env: Any = None) -> Prediction:
+        """Predict the measurement; H = [R_SB, 0], and the environment does not matter."""
+        return Prediction(quaternion.mul(attitude(x), self._q_BS), over_attitude(self._H, x), self._R)
+
+    def residual(self, z: Array, z_predicted: Array) -> Array:
+        """Return the rotation vector of z_predicted* z, sensor axes; zero where z is not valid."""
+        return _residual(z, z_predicted)
+
+
+@batched("(4),(3),(4),(3),(),(),(3),(),(3)->(4),()")
+def _measure(q_IB, w_B, q_BS, sigma, max_rate, cosine, sun_I, shadow, noise):
+    """Return the reading, or zeros, and whether it is valid."""
+    q_IS = quaternion.mul(q_IB, q_BS)
+    away = within_cone(-quaternion.inverse_rotate(q_IS, sun_I), cosine) | (shadow >= 1.0)
+    slow = w_B @ w_B < max_rate * max_rate
+    return reading(quaternion.mul(q_IS, quaternion.exp(sigma * noise)), slow & away)
+
+
+@batched("(4),(4)->(3)")
+def _residual(z, z_predicted):
+    none = z @ z == 0.0
+    return quaternion.log(where(none, array([1.0, 0.0, 0.0, 0.0]), quaternion.mul(quaternion.conj(z_predicted), z)))
