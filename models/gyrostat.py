@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, quaternion
+from gnc.integrators import attitude_method
 from gnc.models import rates
 from gnc.models.flight import Flight, each, fly
 from gnc.models.turning import Momentum, Turning
@@ -38,10 +39,11 @@ class Gyrostat:
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
         object.__setattr__(self, "J", check.inertia("J", self.J))
-        self._turning((0.0, 0.0, 0.0))
+        if not attitude_method(self.method).wheels:
+            raise check.InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")
 
     def _turning(self, rho_B: Array) -> Turning:
-        return Turning(self.J, rho_B, self.method, self.substeps)
+        return Turning(self.J, rho_B, attitude_method(self.method), self.substeps)
 
     def step(
         self, x: GyrostatState, tau_B: Array, h: Array, rho_rate_B: Array = (0.0,) * 3, t: Array = 0.0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gnc import check, quaternion
+from gnc.integrators import attitude_method
 from gnc.models import rates
 from gnc.models.flight import Flight
 from gnc.models.states import AttitudeState
@@ -33,10 +34,10 @@ class RigidBody:
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
         object.__setattr__(self, "J", check.inertia("J", self.J, allow_unphysical=self.allow_unphysical))
-        self._turning()
+        attitude_method(self.method)
 
     def _turning(self) -> Turning:
-        return Turning(self.J, NO_WHEELS, self.method, self.substeps)
+        return Turning(self.J, NO_WHEELS, attitude_method(self.method), self.substeps)
 
     def _momentum(self, x: AttitudeState) -> Momentum:
         return Momentum(x.q_IB, rates.to_momentum(x.w_B, self.J, NO_WHEELS))

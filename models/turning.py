@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc import check
 from gnc.errors import InputError
 from gnc.integrators import forced
-from gnc.integrators.table import AttitudeMethod, attitude_method
+from gnc.integrators.table import AttitudeMethod
 from gnc.models import rates
 from gnc.models.flight import Flight, each, fly, report_lost
 from gnc.models.states import AttitudeState
@@ -25,41 +23,29 @@ class Momentum(NamedTuple):
     P_B: Array
 
 
-@dataclass(frozen=True)
-class Turning:
-    """A body of inertia J, with wheels of momentum rho_B over the step."""
+class Turning(NamedTuple):
+    """A body of inertia J, with wheels of momentum rho_B over the step, checked by whoever makes it."""
 
     J: Array
     rho_B: Array
-    method: str
+    method: AttitudeMethod
     substeps: bool
-
-    def __post_init__(self) -> None:
-        """Refuse a method that cannot do it."""
-        attitude_method(self.method)
-        check.vector("rho_B", self.rho_B, 3)
-        if np.any(self.rho_B) and not self._method.wheels:
-            raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")
-
-    @property
-    def _method(self) -> AttitudeMethod:
-        return attitude_method(self.method)
 
     def step(self, y: Momentum, tau_B: Array, h: Array, t: Array = 0.0) -> Momentum:
         """Move over h under a constant torque, or a user's function of (state, time)."""
         if callable(tau_B):
             moved = self._forced(y, tau_B, h, t)
         else:
-            moved = Momentum(*self._method.advance(1, *y, tau_B, self.J, self.rho_B, h, divide=self.substeps))
+            moved = Momentum(*self.method.advance(1, *y, tau_B, self.J, self.rho_B, h, divide=self.substeps))
         if not self.substeps:
             self._report(y, moved, h)
         return moved
 
     def _forced(self, y: Momentum, torque: Any, h: Array, t: Array) -> Momentum:
         """Feel a user's torque at the nodes."""
-        method = self._method
+        method = self.method
         if method.drift is None:
-            raise InputError(f"method: {self.method!r} takes constant torques only; use 'vi2', 'vi4' or 'exact'")
+            raise InputError(f"method: {method.name!r} takes constant torques only; use 'vi2', 'vi4' or 'exact'")
         drift, n = method.drift, np.ones(())
         if self.substeps:
             n = method.count(y.P_B, np.zeros(3), self.J, self.rho_B, h)
@@ -73,11 +59,11 @@ class Turning:
 
     def _report(self, before: Momentum, after: Momentum, h: Array) -> None:
         rate = np.linalg.norm(rates.to_rate(before.P_B, self.J, self.rho_B), axis=-1)
-        report_lost(before.P_B, after.P_B, rate * np.abs(h), self._method.limit)
+        report_lost(before.P_B, after.P_B, rate * np.abs(h), self.method.limit)
 
     def linearize(self, y: Momentum, tau_B: Array, h: Array) -> tuple[Array, Array]:
         """Return the exact F (6x6) and G (6x3) of a step, in the error state (a, dP)."""
-        return self._method.jacobian(self.substeps)(*y, tau_B, self.J, self.rho_B, h)[2:]
+        return self.method.jacobian(self.substeps)(*y, tau_B, self.J, self.rho_B, h)[2:]
 
     def fly(self, y0: Momentum, steps: int, h: float, every: int, tau_B: Array, t0: float) -> Flight:
         """Take many steps and keep every so many; fused where no trial can need substeps, which changes no bit."""
@@ -86,7 +72,7 @@ class Turning:
             return fly(y0, each(lambda y, t: self.step(y, tau_B, h, t), h, t0), steps, every, h, t0)
 
         def advance(y: Momentum, _: int, number: int) -> Momentum:
-            moved = Momentum(*self._method.advance(number, *y, tau_B, self.J, self.rho_B, h, divide=False))
+            moved = Momentum(*self.method.advance(number, *y, tau_B, self.J, self.rho_B, h, divide=False))
             self._report(y, moved, h)
             return moved
 
@@ -94,8 +80,8 @@ class Turning:
 
     def _can_be_fused(self, y: Momentum, tau_B: Array, h: float) -> bool:
         """Tell whether all steps are taken whole: a free body never turns faster than (|P| + |rho|)/J_min."""
-        if not self.substeps or self._method.substep is None:
+        if not self.substeps or self.method.substep is None:
             return True
         size = np.linalg.norm(y.P_B, axis=-1) + 2.0 * np.linalg.norm(self.rho_B, axis=-1)  # its own count adds |rho|
         angle = size / np.linalg.eigvalsh(self.J)[..., 0] * abs(h)
-        return not np.any(tau_B) and bool(np.all(angle <= self._method.substep / np.sqrt(3.0)))
+        return not np.any(tau_B) and bool(np.all(angle <= self.method.substep / np.sqrt(3.0)))

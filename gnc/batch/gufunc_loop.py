@@ -21,6 +21,8 @@ from gnc.batch.layout import Core, Layout
 from gnc.batch.tape import Tape
 from gnc.batch.vector_code import intrinsics, splat, tile_function
 
+MOST_STEPS = 2.0**53  # a larger count is a mistake: the trial is lost
+
 
 def loop_module(layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool) -> str:
     """Write the LLVM module with the gufunc loop `@loop` of a kernel."""
@@ -123,7 +125,7 @@ def _loop(layout: Layout, width: int, repeating: bool) -> Iterator[str]:
             with w.when(w.let(f"or i1 {first}, {varies}") if not repeating else "true"):
                 operand.move(w, width, tile, lanes, scatter=False)
         if repeating:
-            _repeat(w, layout.inputs, width)
+            _repeat(w, layout, width)
         else:
             w.do(f"call void @tile(ptr %buffer, <{width} x i1> {splat('i1 true', width)})")
         for operand in outs:
@@ -138,11 +140,15 @@ def _lanes(w: _Writer, trials: str, tile: str, width: int) -> str:
     return w.let(f"call i64 @llvm.smin.i64(i64 {w.let(f'sub i64 {trials}, {tile}')}, i64 {width})")
 
 
-def _repeat(w: _Writer, counter_slot: int, width: int) -> None:
-    """Run the tile as often as the largest count of its lanes says; each lane stops at its own."""
+def _repeat(w: _Writer, layout: Layout, width: int) -> None:
+    """Run the tile as often as the largest count of its lanes says; each lane stops at its own, or is lost."""
     vector = f"<{width} x double>"
-    slot = w.let(f"getelementptr {vector}, ptr %buffer, i64 {counter_slot}")
-    counts = w.let(f"load {vector}, ptr {slot}, align {8 * width}")
+    slot = w.let(f"getelementptr {vector}, ptr %buffer, i64 {layout.inputs}")
+    given = w.let(f"load {vector}, ptr {slot}, align {8 * width}")
+    enough = w.let(f"fcmp oge {vector} {given}, {splat('double 0.0', width)}")
+    sane = w.let(f"fcmp ole {vector} {given}, {splat(f'double {MOST_STEPS:e}', width)}")
+    good = w.let(f"and <{width} x i1> {enough}, {sane}")
+    counts = w.let(f"select <{width} x i1> {good}, {vector} {given}, {vector} {splat('double 0.0', width)}")
     largest = w.let(f"call double @llvm.vector.reduce.fmax.v{width}f64({vector} {counts})")
     with w.loop(w.let(f"fptosi double {largest} to i64")) as i:
         one = w.let(f"insertelement {vector} poison, double {w.let(f'sitofp i64 {i} to double')}, i64 0")
@@ -150,6 +156,12 @@ def _repeat(w: _Writer, counter_slot: int, width: int) -> None:
         steps = w.let(f"shufflevector {vector} {one}, {vector} poison, {all_lanes}")
         active = w.let(f"fcmp olt {vector} {steps}, {counts}")
         w.do(f"call void @tile(ptr %buffer, <{width} x i1> {active})")
+    with w.loop(layout.outputs) as number:
+        result = w.let(f"getelementptr {vector}, ptr %buffer, i64 {number}")
+        value = w.let(f"load {vector}, ptr {result}, align {8 * width}")
+        lost = splat("double 0x7FF8000000000000", width)
+        kept = w.let(f"select <{width} x i1> {good}, {vector} {value}, {vector} {lost}")
+        w.do(f"store {vector} {kept}, ptr {result}, align {8 * width}")
 
 
 def _operands(w: _Writer, layout: Layout, repeating: bool) -> tuple[list[_Operand], list[_Operand]]:

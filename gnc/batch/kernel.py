@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import inspect
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gnc.batch.gufunc_loop import MOST_STEPS
 from gnc.batch.layout import Core, Layout
 from gnc.batch.scalar import Operand, Real, Scalar
 from gnc.batch.tape import Tape
@@ -66,13 +68,14 @@ class Kernel:
     def repeat(self, n: Any, *args: Any) -> Any:
         """Compute n steps in one go, each feeding its results to the first arguments of the next.
 
-        n may differ between trials: an array with their leading axes.
+        n is a whole number, or an array of them with the trials' leading axes; a trial whose n is NaN or negative is
+        lost, so that a kernel may compute the counts.
         """
         if self.layout.ins[: len(self.layout.outs)] != self.layout.outs:
             raise TypeError(f"{self.__name__}.repeat: the results do not have the shapes of the first arguments")
+        if isinstance(n, int) and n < 0:
+            raise ValueError(f"{self.__name__}.repeat: n: expected a whole number >= 0, got {n}")
         counts = np.asarray(n, dtype=float)
-        if not np.all((counts >= 0) & (counts == np.floor(counts)) & (counts < 2**53)):
-            raise ValueError(f"{self.__name__}.repeat: n: expected whole numbers >= 0, got {n}")
         if JIT_OFF:
             return self._interpret(counts, args)
         try:
@@ -150,13 +153,16 @@ class Kernel:
         for trial in np.ndindex(lead):
             numbers = [Real(x) for a in ins for x in np.ravel(a[trial])]
             with np.errstate(all="ignore"):  # a lost trial is NaN, not a warning
-                values = self._steps(int(counts[trial]), numbers)
+                values = self._steps(counts[trial], numbers)
             for y, core in zip(outs, self.layout.outs, strict=True):
                 y[trial] = np.reshape([next(values) for _ in range(math.prod(core))], core)
         results = tuple(y if y.ndim else y[()] for y in outs)
         return results if len(results) > 1 else results[0]
 
-    def _steps(self, n: int, numbers: list[Operand]) -> Iterator[float]:
+    def _steps(self, count: float, numbers: list[Operand]) -> Iterator[float]:
+        if not 0.0 <= count <= MOST_STEPS:
+            return itertools.repeat(math.nan, self.layout.outputs)
+        n = math.ceil(count)
         for _ in range(n):
             results = self._run(numbers)
             if n > 1:

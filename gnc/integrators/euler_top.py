@@ -21,6 +21,7 @@ import numpy as np
 from gnc.batch import batched, copysign, jacobian, maximum, where
 from gnc.integrators.quadrature import gauss_legendre
 from gnc.linalg import array
+from gnc.quaternion import conj, mul
 
 STAGES = 8  # of Landen's transformation: they bring every gap down from 1e-18 large to the limit
 TINY = 1e-200  # instead of zero for `large`, so that sin(a t)/a is t
@@ -41,6 +42,18 @@ class Top(NamedTuple):
     a: Any  # sqrt(large) in the last stage: the frequency of sine and cosine
     per_a: Any
     quarters: Any  # small/4 of every stage
+
+
+class End(NamedTuple):
+    """The same trial after a step."""
+
+    t: Any
+    n: Any  # the momentum, in the axes turned at the start
+    f_B: Any  # the body's rotation over the step
+    S: Any
+    C: Any
+    D: Any
+    squares: Any  # the integral of S^2/D^2
 
 
 def start(P_B: Any, moments: Any, axes: Any) -> Top:
@@ -65,6 +78,17 @@ def start(P_B: Any, moments: Any, axes: Any) -> Top:
     return Top(L, R_BT, n, inverse, g, large, small, gap, *_landen(large, small, gap))
 
 
+def end(top: Top, h: Any, nodes: int) -> End:
+    """Go on to time h, the angle psi by a number of Gauss-Legendre nodes."""
+    t = top.L * h
+    s, c, d, w = _functions(top, np.sin(top.a * t), np.cos(top.a * t))
+    S, C, D = array([s, c, d]) * (1.0 / w)
+    n = momentum(top.n, top.g, S, C, D)
+    psi, squares = _integrals(top, t, nodes)
+    f = _rotation(top.n, n, where(C > NEAR, change(top.n, top.g, S, C, D), n - top.n), psi)
+    return End(t, n, array([f[0], *(top.R_BT @ f[1:])]), S, C, D, squares)
+
+
 def _differences(inverse: Any) -> Any:
     return array([inverse[2] - inverse[1], inverse[0] - inverse[2], inverse[1] - inverse[0]])
 
@@ -82,7 +106,7 @@ def _landen(large: Any, small: Any, gap: Any) -> tuple[Any, Any, list[Any]]:
     return a, 1.0 / a, quarters
 
 
-def functions(top: Top, sine: Any, cosine: Any) -> tuple[Any, Any, Any, Any]:
+def _functions(top: Top, sine: Any, cosine: Any) -> tuple[Any, Any, Any, Any]:
     """Return s, c, d, w with S = s/w, C = c/w, D = d/w at time t, given sin and cos of a t.
 
     Every stage is (S, C, D) <- (S, C D, 1 - z)/(1 + z) with z = quarter S^2; the division is left to the end.
@@ -120,13 +144,14 @@ def _momentum(n: Any, g: Any, S: Any, C: Any, D: Any, diagonal: Any) -> Any:
 _slopes = jacobian(change, ("n", "S", "C", "D"))
 
 
-def change_jacobian(top: Top, t: Any, S: Any, C: Any, D: Any, squares: Any) -> Any:
+def change_jacobian(top: Top, end: End) -> Any:
     """Return d n_1/d n - 1, given the integral of S^2/D^2, in which no term cancels.
 
     dS/dsmall = -C D/2 times that integral. The other derivatives with respect to small and large follow from the
     definitions of C and D, and from dimensions: S(t) of large and small scales as time.
     """
     n, g, A, B = top.n, top.g, top.large, top.small
+    t, S, C, D, squares = end.t, end.S, end.C, end.D, end.squares
     per_A = 1.0 / A
     ratio = B * per_A
     S_B, C_B = -0.5 * C * D * squares, 0.5 * A * S * D * squares
@@ -144,7 +169,7 @@ def change_jacobian(top: Top, t: Any, S: Any, C: Any, D: Any, squares: Any) -> A
     )
 
 
-def integrals(top: Top, t: Any, nodes: int) -> tuple[Any, Any]:
+def _integrals(top: Top, t: Any, nodes: int) -> tuple[Any, Any]:
     """Return psi and the integral of S^2/D^2 over the time t, psi' = (2T + n3/J3)/(1 + n3).
 
     The nodes lie in pairs on both sides of the midpoint, which saves half of the sines.
@@ -159,8 +184,20 @@ def integrals(top: Top, t: Any, nodes: int) -> tuple[Any, Any]:
         sin_o, cos_o = np.sin(top.a * offset), np.cos(top.a * offset)
         for side in (-1.0, 1.0):
             sine, cosine = sin_m * cos_o + side * (cos_m * sin_o), cos_m * cos_o - side * (sin_m * sin_o)
-            s, c, d, w = functions(top, sine, cosine)
+            s, c, d, w = _functions(top, sine, cosine)
             up, down = n[2] * d * w + y * s * c, c * c + x * (s * s)  # their ratio is n3
             psi = psi + weight * ((twice_energy * down + top.inverse[2] * up) / (down + up))
             squares = squares + weight * (s * s / (d * d))
     return middle * psi, middle * squares
+
+
+def _rotation(n: Any, n_1: Any, dn: Any, psi: Any) -> Any:
+    """Return s(n)* exp(psi e/2) s(n_1), s(n) = (1 + n.e, n x e)/|.| the turn from n to e; dn = n_1 - n.
+
+    With exp - 1 and dn instead of exp and n_1, a short step has a rotation of full relative accuracy.
+    """
+    sine, cosine = np.sin(0.25 * psi), np.cos(0.25 * psi)
+    spin = array([-2.0 * sine * sine, 0.0, 0.0, 2.0 * sine * cosine])  # exp(psi e/2) - 1
+    begin, end = array([1.0 + n[2], n[1], -n[0], 0.0]), array([1.0 + n_1[2], n_1[1], -n_1[0], 0.0])
+    f = mul(conj(begin), mul(spin, end) + array([dn[2], dn[1], -dn[0], 0.0]))
+    return array([f[0] + 2.0 * begin[0], *f[1:]]) * (0.5 / np.sqrt(begin[0] * end[0]))

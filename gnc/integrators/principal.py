@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gnc.batch import batched, copysign, where
-from gnc.linalg import array, identity
+from gnc.linalg import identity
 
 SWEEPS = 5  # the off-diagonal part falls as the cube of itself in every sweep; four reach round-off
 
@@ -17,8 +17,8 @@ def principal(J):
     """Return the principal moments, ascending, and the axes: J = A diag(moments) A^T, A's columns right-handed.
 
     Jacobi's rotations, each of which makes one off-diagonal element zero: t = tan of the angle is the smaller root of
-    t^2 + t (J_jj - J_ii)/J_ij - 1 = 0. A diagonal J is returned exactly as it is, but for the order. (LAPACK has the
-    same accuracy and costs a hundred times more for a stack of bodies; its bits are not the same on all machines.)
+    t^2 + t (J_jj - J_ii)/J_ij - 1 = 0. A diagonal J is returned exactly as it is, but for the order. (LAPACK is as
+    accurate, but seven times slower for a stack of bodies, and its last digits depend on the machine.)
     """
     J, A = J.copy(), identity(3)
     for _ in range(SWEEPS):

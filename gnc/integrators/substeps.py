@@ -82,11 +82,11 @@ class _Divided:
         return chain.repeat(n, *args[:states], *start, *args[states:-1], h)
 
     def _divide(self, args: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Return the number of substeps and their length; a lost trial takes one of length NaN, which marks it."""
+        """Return the number of substeps and their length, NaN for a lost trial."""
         given = dict(zip(self.step.layout.names, args, strict=True))
         tau_B = given.get("tau_B", np.zeros(3))
         n = count(given["P_B"], tau_B, given["J"], given["rho_B"], given["h"], self.longest_stage)
-        return np.where(n > 0, n, 1.0), np.asarray(given["h"]) / n
+        return n, given["h"] / n
 
 
 @functools.cache

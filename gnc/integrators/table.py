@@ -18,7 +18,7 @@ import numpy as np
 
 from gnc.batch import Kernel
 from gnc.errors import InputError
-from gnc.integrators import qvi, runge_kutta, taylor
+from gnc.integrators import free_drift, preprocessed, qvi, runge_kutta, taylor
 from gnc.integrators.composition import SUZUKI4, largest_stage
 from gnc.integrators.substeps import ANGLE, count, substepped
 
@@ -47,6 +47,7 @@ class AttitudeMethod(Method):
     substep: float | None = ANGLE  # largest (|w| + |rho|/J_min) |h| of a substep [rad]; None: any step is taken whole
     limit: float | None = 1.0  # [rad] beyond which there is no solution
     wheels: bool = True
+    symplectic: bool = True
 
     def count(self, P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array) -> Array:
         """Return the number of substeps of each trial, NaN for a trial that is lost."""
@@ -62,14 +63,14 @@ class AttitudeMethod(Method):
             for _ in range(steps):
                 q_IB, P_B = self.step(q_IB, P_B, tau_B, J, rho_B, h)
             return q_IB, P_B
-        n = self.count(P_B, tau_B, J, rho_B, h) if divide else np.ones(())
-        counts = np.where(n > 0, n, 1.0)  # a lost trial takes steps of length NaN, which mark it
-        return self.step.repeat(steps * counts, q_IB, P_B, tau_B, J, rho_B, h / n)
+        n = self.count(P_B, tau_B, J, rho_B, h) if divide else 1
+        return self.step.repeat(steps * n, q_IB, P_B, tau_B, J, rho_B, h / n)
 
     def jacobian(self, divide: bool = True) -> Callable[..., Any]:
         """Return the function (q_IB, P_B, tau_B, J, rho_B, h) -> q_IB, P_B, F, G of a whole step."""
         if not divide or self.substep is None or not isinstance(self.step, Kernel):
             return self.step_jacobian
+        assert isinstance(self.step_jacobian, Kernel)
         return substepped(self.step, self.step_jacobian, ANGLE / self.substep)[1]
 
 
@@ -85,20 +86,28 @@ _ALL: list[Method] = [
         qvi.step4, qvi.step4_jacobian, qvi.drift, SUZUKI4, _SUZUKI_ANGLE, 1.0 / largest_stage(SUZUKI4),
     ),
     AttitudeMethod(
+        "preprocessed", "attitude", 4, ("momentum", "energy"), "Hairer and Vilmart 2006; torque by splitting",
+        preprocessed.step, preprocessed.step_jacobian, preprocessed.drift, wheels=False, symplectic=False,
+    ),
+    AttitudeMethod(
+        "exact", "attitude", 4, ("momentum", "energy"), "elliptic functions; wheels by Taylor series, torque by ABA2",
+        free_drift.step, free_drift.step_jacobian, free_drift.drift, SUZUKI4, None, None,
+    ),
+    AttitudeMethod(
         "taylor", "attitude", 20, ("momentum", "energy"), "Taylor series of order 20",
         taylor.step, taylor.step_jacobian, taylor.drift, SUZUKI4, 0.5, None,
     ),
     AttitudeMethod(
         "midpoint", "attitude", 2, (), "explicit midpoint rule",
-        runge_kutta.midpoint, runge_kutta.midpoint_jacobian, limit=None,
+        runge_kutta.midpoint, runge_kutta.midpoint_jacobian, limit=None, symplectic=False,
     ),
     AttitudeMethod(
         "rk4", "attitude", 4, (), "classical Runge-Kutta rule",
-        runge_kutta.rk4, runge_kutta.rk4_jacobian, limit=None,
+        runge_kutta.rk4, runge_kutta.rk4_jacobian, limit=None, symplectic=False,
     ),
     AttitudeMethod(
         "rk4-normalized", "attitude", 4, (), "classical Runge-Kutta rule, quaternion normalised",
-        runge_kutta.rk4_normalized, runge_kutta.rk4_normalized_jacobian, limit=None,
+        runge_kutta.rk4_normalized, runge_kutta.rk4_normalized_jacobian, limit=None, symplectic=False,
     ),
     Method("damper1", "damped", 1, ("momentum",), "QVI eqs. (66), (67)"),
     Method("damper2", "damped", 2, ("momentum",), "QVI eqs. (66), (67), symmetric"),

@@ -1,4 +1,4 @@
-"""The motion of a rigid body with wheels under a torque constant in body axes, by its Taylor series: exact to round-off.
+"""The exact motion of a rigid body with wheels under a torque that is constant in body axes, by its Taylor series.
 
     P' = P x w + tau,   q' = q w/2,   w = J^-1 (P - rho)
 
@@ -24,6 +24,7 @@ from gnc.linalg import array, block, cross, identity, inv3, skew, zeros
 from gnc.quaternion import conj, mul, to_matrix
 
 ORDER = 20
+REACH = 0.75  # [rad] the largest (Om + |rho|/J_min) |h| of a step
 
 Array = Any
 Series = list[Array]  # the coefficients of the powers of time, time being 1 at the end of the step

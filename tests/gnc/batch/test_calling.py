@@ -77,10 +77,20 @@ def test_numbers_of_the_wrong_kind_and_count_are_refused_by_name():
         product(np.ones(4), np.ones(4) + 1j)
     with pytest.raises(TypeError, match=r"product: expected 2 arguments \(a, b\), got 1"):
         product(np.ones(4))
-    with pytest.raises(ValueError, match="advance.repeat: n: expected whole numbers >= 0, got -1"):
+    with pytest.raises(ValueError, match="advance.repeat: n: expected a whole number >= 0, got -1"):
         advance.repeat(-1, np.ones(4), np.zeros(3), np.eye(3))
     with pytest.raises(TypeError, match="do not have the shapes of the first arguments"):
         linear.repeat(2, np.eye(6), np.ones(6))
+
+
+def test_a_count_that_is_none_loses_only_its_own_trial():
+    args = random_arguments(advance, (5,), np.random.default_rng(3))
+    counts = np.array([2.0, np.nan, 2.0, -1.0, np.inf])
+    good, expected = [0, 2], advance.repeat(2, *args)
+    for results in (advance.repeat(counts, *args), advance._interpret(counts, tuple(args))):
+        for y, z in zip(results, expected, strict=True):
+            assert np.array_equal(y[good], z[good])
+            assert np.isnan(y[[1, 3, 4]]).all()
 
 
 def test_a_lost_trial_gives_no_warning():
