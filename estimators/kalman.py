@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.linalg import array, identity, zeros
 
 Array = Any
@@ -107,3 +107,19 @@ def update_kernel(n: int, m: int) -> Kernel:
 def gate(probability: float, m: int) -> float:
     """Return the value that the normalised innovation of m measurements stays below with this probability."""
     return float(chi2.ppf(probability, m)) if probability < 1.0 else np.inf
+
+
+@functools.cache
+def grow_kernel(n: int) -> Kernel:
+    """Return the kernel C, factor, largest -> C with standard deviations up to `factor` times as large.
+
+    Each grows to no more than its own of `largest` (n), and never shrinks; the correlations stay.
+    """
+
+    @batched(f"({n},{n}),(),({n})->({n},{n})")
+    def grow(C, factor, largest):
+        sigma = np.sqrt(array([C[i, i] for i in range(n)]))
+        growth = array([maximum(minimum(factor, most / s), 1.0) for s, most in zip(sigma, largest, strict=True)])
+        return np.outer(growth, growth) * C
+
+    return grow

@@ -13,6 +13,7 @@ import typer
 
 from gnc import __version__
 from gnc.errors import InputError
+from gnc.scenarios.study.command import app as study
 
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 CHECK_FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+app.add_typer(study, name="study")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
 

@@ -1,0 +1,218 @@
+"""Extended Kalman filter of pose and twist in dual quaternions, driven by the dynamics of the body.
+
+The mean moves by DQVI (or a comparator, see `pose_motion`) in as many substeps as each trial needs, the covariance by
+the exact Jacobian of that motion. The body is described about any point of it, a docking port for instance, of which
+pose and twist are then estimated. Errors: (dxi, dchi), p = p^ exp(dxi/2), chi = chi^ + dchi, all in body axes.
+
+    dqekf = DqEkf.of(200.0, r_g, J_com, wrench_psd=1e-8)
+    belief = dqekf.start(PoseState(dq_IB, chi_B), C)
+    belief = dqekf.predict(belief, wrench_B, h)                   any h, measurements may come at any time
+    belief, innovation = dqekf.update(belief, sensor, sensor.measure(truth, env, noise), env)
+
+Any sensor of `gnc.models.sensors` will do: a relative pose, z = log(p^* p_m) with H = [1 0]; a position, a direction, a
+rate. With the biases of a gyro and of a velocity sensor among its extra states the filter has 18 states.
+
+Source: DQVI for the motion; Filipe, Kontitsis and Tsiotras, J. Guidance, Control, and Dynamics 38 (2015) 1625, for the
+multiplicative error of the pose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gnc import check, spatial
+from gnc.errors import InputError
+from gnc.estimators import pose_motion
+from gnc.estimators.dqekf_kernels import correction_kernel, propagation_kernel, relinearised_kernel
+from gnc.estimators.extra_states import ExtraState, split
+from gnc.estimators.kalman import Innovation, gate, propagate_kernel
+from gnc.estimators.pose_belief import PoseBelief, vector
+from gnc.estimators.wrench_noise import NOTHING, wrench_noise
+from gnc.models.parameters import between, store
+from gnc.models.pose_body import PoseState
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False)
+class DqEkf:
+    """The filter's parameters; `PoseBelief` is its state.
+
+    Recovery: after `patience` valid measurements in a row that the gate refused, the covariance is multiplied by
+    `inflation`, again and again until they are let in; `PoseBelief.recoveries` counts that.
+    """
+
+    M: Array  # (..., 6, 6) about the reference point, body axes, angular first [kg m^2, kg m, kg]
+    method: str = "vi4"  # one of pose_motion.METHODS
+    wrench_psd: Array = 0.0  # (..., 6, 6), (..., 6) or a number: of the unknown wrench about the reference point
+    extras: tuple[ExtraState, ...] = ()  # biases of sensors, a steady torque
+    gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
+    patience: int = 5
+    inflation: float = 100.0
+    turn: float | None = pose_motion.TURN  # [rad] of the longest stage, or None: one step, whatever the angle
+    _slices: list[slice] = field(init=False, repr=False)
+    _noisy: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        psd = np.asarray(self.wrench_psd, float)
+        psd = check.covariance("wrench_psd", psd[..., None] * np.eye(6) if psd.ndim < 2 else psd, 6)
+        check.one_of("method", self.method, pose_motion.METHODS)
+        between("gate_probability", self.gate_probability, 0.0, 1.0)
+        check.positive("patience", self.patience)
+        check.positive("inflation", self.inflation)
+        check.positive("turn", pose_motion.TURN if self.turn is None else self.turn)
+        for extra in self.extras:
+            if extra.inertia(np.zeros(extra.size)) is not None:
+                raise InputError(
+                    f"extras: {extra.name!r} is of the attitude filter only; use biases or a steady torque"
+                )
+        store(self, M=check.inertia6("M", self.M), wrench_psd=psd, extras=tuple(self.extras))
+        store(self, _slices=split(self.extras), _noisy=bool(psd.any()))
+
+    @classmethod
+    def of(cls, mass: Array, r_g: Array, J_com: Array, **options: Any) -> DqEkf:
+        """Describe the body by mass, centre of mass from the reference point, and inertia about the centre of mass."""
+        mass, r_g = check.positive("mass", mass), check.vector("r_g", r_g, 3)
+        return cls(spatial.inertia(mass, r_g, check.inertia("J_com", J_com)), **options)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the error state has."""
+        return 12 + sum(extra.size for extra in self.extras)
+
+    def start(self, x: Any, C: Array, extras: Array | None = None, C_extras: Array | None = None) -> PoseBelief:
+        """Return the belief at a state, with its covariance over (dxi, dchi) and that of the extra states beside it."""
+        k = self.size - 12
+        values = np.zeros(k) if extras is None else np.asarray(extras, float)
+        parts = [(x.dq_IB, 1), (x.chi_B, 1), (values, 1), (C, 2)]
+        lead = np.broadcast_shapes(*[np.shape(a)[: np.ndim(a) - core] for a, core in parts])
+        whole = np.zeros((*lead, self.size, self.size))
+        whole[..., :12, :12], whole[..., 12:, 12:] = C, np.zeros((k, k)) if C_extras is None else C_extras
+        p, chi, e = (np.array(np.broadcast_to(a, (*lead, np.shape(a)[-1])), float) for a in (x.dq_IB, x.chi_B, values))
+        return PoseBelief(p, chi, e, whole, np.zeros(lead), np.zeros(lead))
+
+    def state(self, belief: PoseBelief) -> PoseState:
+        """Return pose and twist."""
+        return PoseState(belief.dq_IB, belief.chi_B)
+
+    def extra(self, belief: PoseBelief, name: str) -> Array:
+        """Return the estimate of one of the extra states."""
+        return belief.extras[..., self._slices[[e.name for e in self.extras].index(name)]]
+
+    def predict(
+        self, belief: PoseBelief, wrench_B: Array | None, h: Array, about: PoseBelief | None = None
+    ) -> PoseBelief:
+        """Move over h under a wrench about the reference point, constant in body axes; None is free flight.
+
+        `about` is a better state to linearise about than the estimate, if there is one: see `advance`.
+        """
+        at = belief if about is None else about
+        wrench = self._input(at, wrench_B)
+        dq_IB, chi_B, F, G = pose_motion.move(self.method, *self.state(at), wrench, self.M, h, self.turn)
+        Q = self._noise(at.chi_B, chi_B, wrench, h)
+        if about is None:
+            return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=self._propagated(belief.C, F, Q, G, h))
+        n = self.size
+        end = dq_IB, np.concatenate([chi_B, at.extras], axis=-1)
+        whole = self._whole(F, G), self._propagated(np.zeros((n, n)), F, Q, G, h)
+        dq_IB, x, C = relinearised_kernel(n)(belief.dq_IB, vector(belief), belief.C, at.dq_IB, vector(at), *end, *whole)
+        return belief._replace(dq_IB=dq_IB, chi_B=x[..., :6], extras=x[..., 6:], C=C)
+
+    def advance(
+        self,
+        belief: PoseBelief,
+        wrench_B: Array | None,
+        h: Array,
+        sensor: Any,
+        measurement: Any,
+        env: Any = None,
+        iterations: int = 2,
+        gated: bool = True,
+    ) -> tuple[PoseBelief, Innovation]:
+        """Predict over h and update, the motion linearised again about what the measurement says.
+
+        While the twist is badly known and h is long, the motion is not linear over the errors: 0.5 deg/s over 10 s make
+        the covariance of `predict` and `update` too small for good. Every iteration moves the result back by h and
+        begins anew about that state (an iterated smoother of one interval).
+        """
+        predicted = self.predict(belief, wrench_B, h)
+        for _ in range(iterations):
+            guess, _ = self.update(predicted, sensor, measurement, env, gated)
+            wrench = self._input(guess, wrench_B)
+            back = pose_motion.move(self.method, *self.state(guess), wrench, self.M, -np.asarray(h), self.turn)[:2]
+            about = belief._replace(dq_IB=back[0], chi_B=back[1], extras=guess.extras)
+            predicted = self.predict(belief, wrench_B, h, about)
+        return self.update(predicted, sensor, measurement, env, gated)
+
+    def _propagated(self, C: Array, F: Array, Q: Array, G: Array, h: Array) -> Array:
+        if not self.extras:
+            return propagate_kernel(12)(C, F, Q)
+        walk = np.concatenate([extra.walk for extra in self.extras], axis=-1)
+        return propagation_kernel(self.size - 12)(C, F, Q, self._gains(G), walk, h)
+
+    def _whole(self, F: Array, G: Array) -> Array:
+        """Return F with the rows and columns of the extra states."""
+        if not self.extras:
+            return F
+        whole = np.zeros((*F.shape[:-2], self.size, self.size))
+        whole[..., :12, :12], whole[..., :12, 12:], whole[..., 12:, 12:] = F, self._gains(G), np.eye(self.size - 12)
+        return whole
+
+    def _noise(self, chi_B: Array, chi_next: Array, wrench_B: Array | None, h: Array) -> Array:
+        if not self._noisy:
+            return NOTHING
+        wrench_B = pose_motion.FREE if wrench_B is None else wrench_B
+        return wrench_noise(chi_B, chi_next, wrench_B, self.M, self.wrench_psd, h)
+
+    def _input(self, belief: PoseBelief, wrench_B: Array | None) -> Array | None:
+        """Return the wrench that is constant over the step: the known one and the estimated torque."""
+        for extra, part in zip(self.extras, self._slices, strict=True):
+            torque = extra.steady_torque(belief.extras[..., part])
+            if torque is not None:
+                estimated = np.concatenate([torque, np.zeros_like(torque)], axis=-1)
+                wrench_B = estimated if wrench_B is None else np.asarray(wrench_B) + estimated
+        return wrench_B
+
+    def _gains(self, G: Array) -> Array:
+        """Return the derivative (..., 12, k) of the step with respect to the extra states."""
+        gains = np.zeros((*G.shape[:-2], 12, self.size - 12))
+        for extra, part in zip(self.extras, self._slices, strict=True):
+            if extra.steady_torque(np.zeros(extra.size)) is not None:
+                gains[..., part] = G[..., :3]
+        return gains
+
+    def update(
+        self, belief: PoseBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
+    ) -> tuple[PoseBelief, Innovation]:
+        """Correct with a measurement (z, valid); trials where it is not valid stay as they are.
+
+        `gated=False` lets all valid measurements in, as is right while a rate is still being acquired.
+        """
+        expected, H = self._expect(belief, sensor, env)
+        y, valid = sensor.residual(measurement[0], expected.z), np.asarray(measurement[1], float)
+        limit = gate(self.gate_probability, H.shape[-2]) if gated else np.inf
+        dq_IB, x, C, rejected, recoveries, S, nis, used = correction_kernel(self.size, H.shape[-2])(
+            belief.dq_IB, vector(belief), belief.C, belief.rejected, belief.recoveries,
+            H, expected.R, y, valid, limit, float(self.patience), self.inflation,
+        )  # fmt: skip
+        belief = PoseBelief(dq_IB, x[..., :6], x[..., 6:], C, rejected, recoveries)
+        return belief, Innovation(y, S, nis, used > 0.0)
+
+    def _expect(self, belief: PoseBelief, sensor: Any, env: Any) -> tuple[Any, Array]:
+        """Return the sensor's prediction, and its H over (dxi, dchi, extras)."""
+        for extra, part in zip(self.extras, self._slices, strict=True):
+            if extra.is_bias_of(sensor):
+                expected = sensor.predict(belief, env, bias=belief.extras[..., part])
+                return expected, self._wide(expected.H, part, sensor.H_bias)
+        expected = sensor.predict(belief, env)
+        return expected, self._wide(expected.H, slice(0, 0), 0.0) if self.extras else expected.H
+
+    def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
+        lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
+        wide = np.zeros((*lead, H.shape[-2], self.size))
+        wide[..., :12], wide[..., 12 + part.start : 12 + part.stop] = H, H_bias
+        return wide

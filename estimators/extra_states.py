@@ -1,0 +1,110 @@
+"""What a filter can estimate beside attitude and rate: torques, a dipole, biases; `inertia_states` adds the inertia.
+
+Each is a parameter that is constant or wanders: white noise of power spectral density `walk` drives it. It says how it
+acts, by one of four answers:
+
+    steady_torque(value)              a torque that is constant in body axes, part of the step's input: de -> G de
+    kick(q_IB, value, env)            a torque that depends on the attitude, felt as half a kick at both ends of a step
+    inertia(value)                    a deviation of J
+    is_bias_of(sensor)                added to what the sensor reads, by its `bias` keyword and `H_bias`
+
+A user's own state is a subclass with one of these answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc import quaternion
+from gnc.batch import batched
+from gnc.linalg import cross, skew
+from gnc.models.parameters import each, store
+
+Array = Any
+
+
+class Kick(NamedTuple):
+    """A torque that depends on the attitude, and its derivatives."""
+
+    tau_B: Array  # (..., 3) [N m]
+    T: Array  # (..., 3, 3) d tau / d a
+    D: Array  # (..., 3, size) d tau / d value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExtraState:
+    """A state that acts on nothing; others say how they act."""
+
+    name: str = "extra"
+    size: int = 3
+    walk: Array = 0.0  # (..., size) or a number: power spectral density of the random walk [unit^2/s]
+
+    def __post_init__(self) -> None:
+        """Validate once."""
+        store(self, walk=each("walk", self.walk, self.size, "non-negative"))
+
+    def steady_torque(self, value: Array) -> Array | None:
+        """Return the torque in body axes, if it is that: size 3, added as it is."""
+        return None
+
+    def kick(self, q_IB: Array, value: Array, env: Any) -> Kick | None:
+        """Return the torque at an attitude, if it depends on it."""
+        return None
+
+    def inertia(self, value: Array) -> Array | None:
+        """Return the deviation (..., 3, 3) of the inertia, if it is that."""
+        return None
+
+    def is_bias_of(self, sensor: Any) -> bool:
+        """Tell whether it is the bias of a sensor."""
+        return False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SteadyTorque(ExtraState):
+    """A torque that is constant in body axes [N m]."""
+
+    name: str = "torque"
+
+    def steady_torque(self, value: Array) -> Array:
+        """Return the torque."""
+        return value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResidualDipole(ExtraState):
+    """A magnetic dipole of the body [A m^2], tau = m x R^T B_I; the field is that of the `env` given to `predict`."""
+
+    name: str = "dipole"
+
+    def kick(self, q_IB: Array, value: Array, env: Any) -> Kick:
+        """Return the torque, T = [m] [b], D = -[b]."""
+        return Kick(*_dipole_torque(q_IB, value, env.B_I))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SensorBias(ExtraState):
+    """The bias of a sensor, in its units; `of` is the sensor itself, or its class if there is one of that class."""
+
+    name: str = "bias"
+    of: Any = None
+
+    def is_bias_of(self, sensor: Any) -> bool:
+        """Tell whether this sensor is meant."""
+        return isinstance(sensor, self.of) if isinstance(self.of, type) else sensor is self.of
+
+
+@batched("(4),(3),(3)->(3),(3,3),(3,3)")
+def _dipole_torque(q_IB, m_B, B_I):
+    """Return m x b and its derivatives; turning the body by a changes b = R^T B_I by b x a."""
+    b_B = quaternion.inverse_rotate(q_IB, B_I)
+    return cross(m_B, b_B), skew(m_B) @ skew(b_B), -skew(b_B)
+
+
+def split(extras: tuple[ExtraState, ...]) -> list[slice]:
+    """Return where each extra state is among the numbers of all."""
+    ends = np.cumsum([0, *(extra.size for extra in extras)])
+    return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]

@@ -1,0 +1,201 @@
+"""Multiplicative EKF driven by a gyro, whose bias it estimates.
+
+    q' = q w/2,   w = D^-1 (z - b),   b' = noise;      error (a, db), q = q^ exp(a/2), b = b^ + db
+    a' = -w^ x a - D^-1 (db + noise)
+
+No model of the body's dynamics is needed. The rate of a sample is held for its h, so the quaternion moves exactly by
+exp(h w) and the covariance by the closed-form transition matrix
+
+    Phi = [[R(h w)^T, -h Jr(h w) D^-1], [0, 1]]          Jr: right Jacobian of SO(3)
+
+Source: Lefferts, Markley and Shuster, J. Guidance, Control, and Dynamics 5 (1982) 417; Farrenkopf, J. Guidance and
+Control 1 (1978) 282 for the process noise.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc import check, lie, quaternion
+from gnc.batch import Kernel, batched, where
+from gnc.errors import InputError
+from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
+from gnc.estimators.mekf_kernels import FORGIVEN
+from gnc.linalg import block, identity, inv3, zeros
+from gnc.models.parameters import between
+from gnc.models.sensors import Gyro, Magnetometer, Measurement, Prediction
+from gnc.models.states import AttitudeState
+
+Array = Any
+
+ZERO = (0.0, 0.0, 0.0)
+
+
+class GyroBelief(NamedTuple):
+    """What the filter believes; a state that sensors can predict from."""
+
+    q_IB: Array  # (..., 4)
+    w_B: Array  # (..., 3) the last sample, freed of its bias [rad/s]
+    bias: Array  # (..., 3) of the gyro, sensor axes [rad/s]
+    magnetometer_bias: Array  # (..., 3) sensor axes [T]; zeros where it is not estimated
+    C: Array  # (..., n, n) covariance of (a, d bias, d magnetometer_bias)
+    rejected: Array  # (...) count of measurements beyond the gate; negative: so many still pass freely
+    recoveries: Array  # (...) how often that made the filter let its covariance grow
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GyroMekf:
+    """Attitude and gyro bias from gyro samples and any attitude sensors; 6 states, or 9 with a magnetometer's bias.
+
+    Recovery: a rejection counts 1, a measurement that is let in takes back 1/2, so that an attitude which one of two
+    sensors contradicts is found out too. From `patience` on, all standard deviations grow by `inflation`, each up to
+    its own of `largest_sigma`, and as many measurements pass without a gate, again and again until they fit. (Without
+    passing none would: the covariance says nothing along a measured vector, where large errors show.) A gyro that
+    drops out is bridged by its last rate, which is then trusted to coast_sigma only.
+    """
+
+    gyro: Gyro  # as the filter believes it to be: D_SB, arw, bias_walk
+    magnetometer_walk: Array | None = None  # (...) random walk [T/sqrt(s)] of a magnetometer's bias; None: no states
+    gate_probability: float = 0.999
+    patience: int = 8
+    inflation: float = 10.0
+    largest_sigma: tuple[float, float, float] = (1.0, 1e-3, 1e-5)  # attitude, biases [rad, rad/s, T]
+    coast_sigma: float = 0.01  # [rad/s]
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        if self.magnetometer_walk is not None:
+            walk = check.non_negative("magnetometer_walk", self.magnetometer_walk)
+            object.__setattr__(self, "magnetometer_walk", walk)
+        check.non_negative("coast_sigma", self.coast_sigma)
+        between("gate_probability", self.gate_probability, 0.0, 1.0)
+        check.positive("patience", self.patience)
+        check.positive("inflation", self.inflation)
+        check.vector("largest_sigma", self.largest_sigma, 3)
+
+    @property
+    def size(self) -> int:
+        """How many errors the covariance is of."""
+        return 6 if self.magnetometer_walk is None else 9
+
+    def start(self, q_IB: Array, C: Array, bias: Array = ZERO, magnetometer_bias: Array = ZERO) -> GyroBelief:
+        """Return the belief before the first sample."""
+        q_IB, C = check.unit_quaternion("q_IB", q_IB), check.covariance("C", C, self.size)
+        biases = check.vector("bias", bias, 3), check.vector("magnetometer_bias", magnetometer_bias, 3)
+        lead = np.broadcast_shapes(q_IB.shape[:-1], C.shape[:-2], *(b.shape[:-1] for b in biases))
+        wide = [np.broadcast_to(v, (*lead, v.shape[-1])) for v in (q_IB, np.zeros(3), *biases)]
+        q_IB, w_B, bias, magnetometer_bias = wide
+        C = np.broadcast_to(C, lead + C.shape[-2:])
+        return GyroBelief(q_IB, w_B, bias, magnetometer_bias, C, np.zeros(lead), np.zeros(lead))
+
+    def predict(self, belief: GyroBelief, measurement: Measurement, h: Array) -> GyroBelief:
+        """Move over h, the time between gyro samples, at the rate of this sample."""
+        gyro, walk = self.gyro, 0.0 if self.magnetometer_walk is None else self.magnetometer_walk
+        state = belief.q_IB, belief.w_B, belief.C, measurement.z, measurement.valid, belief.bias
+        noise = gyro.arw, gyro.bias_walk, walk, self.coast_sigma
+        q_IB, w_B, C = _predict_kernel(self.size)(*state, gyro.D_SB, *noise, h)
+        return belief._replace(q_IB=q_IB, w_B=w_B, C=C)
+
+    def state(self, belief: GyroBelief) -> AttitudeState:
+        """Return attitude and rate."""
+        return AttitudeState(belief.q_IB, belief.w_B)
+
+    def update(
+        self, belief: GyroBelief, sensor: Any, measurement: Measurement, env: Any = None, gated: bool = True
+    ) -> tuple[GyroBelief, Innovation]:
+        """Use a measurement of any sensor of attitude; one that is not valid, or beyond the gate, changes no state."""
+        z, H, R = self._expect(belief, sensor, env)
+        y, n, m = sensor.residual(measurement.z, z), self.size, H.shape[-2]
+        limit = np.where((belief.rejected < 0.0) | (not gated), np.inf, gate(self.gate_probability, m))
+        d, C, S, nis, used = update_kernel(n, m)(belief.C, H, R, y, measurement.valid, limit)
+        state = belief.q_IB, belief.w_B, belief.bias, belief.magnetometer_bias, C
+        moved = _correct_kernel(n)(*state, d, self.gyro.D_SB)
+        innovation = Innovation(y, S, nis, used != 0.0)
+        belief = belief._replace(**dict(zip(_STATE, moved, strict=True)))
+        return self._watch(belief, innovation, measurement), innovation
+
+    def _expect(self, belief: GyroBelief, sensor: Any, env: Any) -> Prediction:
+        """Return z, H and R of a sensor, H over this filter's errors."""
+        if isinstance(sensor, Gyro):
+            raise InputError("sensor: a gyro drives this filter: give its measurements to predict")
+        biased = self.size == 9 and isinstance(sensor, Magnetometer)
+        z, H_6, R = sensor.predict(belief, env, belief.magnetometer_bias) if biased else sensor.predict(belief, env)
+        H = np.zeros((*H_6.shape[:-1], self.size))
+        H[..., :3] = H_6[..., :3]
+        if biased:
+            H[..., 6:] = sensor.H_bias
+        return Prediction(z, H, R)
+
+    def _watch(self, belief: GyroBelief, innovation: Innovation, measurement: Measurement) -> GyroBelief:
+        """Count rejections, and let the covariance grow where there were too many."""
+        valid = np.where(measurement.valid, 1.0, 0.0)
+        forgiven = np.where(belief.rejected < 0.0, belief.rejected + 1.0, np.maximum(belief.rejected - FORGIVEN, 0.0))
+        counted = np.where(innovation.used, forgiven, belief.rejected + valid)
+        doubt, largest = counted >= self.patience, np.repeat(self.largest_sigma, 3)[: self.size]
+        return belief._replace(
+            C=np.where(doubt[..., None, None], grow_kernel(self.size)(belief.C, self.inflation, largest), belief.C),
+            rejected=np.where(doubt, -float(self.patience), counted),
+            recoveries=belief.recoveries + doubt,
+        )
+
+
+_STATE = ("q_IB", "w_B", "bias", "magnetometer_bias", "C")
+_GAUSS = tuple(0.5 + side / math.sqrt(12.0) for side in (-1.0, 1.0))  # two points, weights 1/2
+
+
+def _noise(w_B, D_inverse, h, arw, bias_walk):
+    """Return the covariance of (a, db) that the gyro's noise adds within h.
+
+    Q = integral of G(s) diag(arw^2, walk^2) G(s)^T, G = [[-R(s w)^T D^-1, -s Jr(s w) D^-1], [0, 1]], by two Gauss
+    points: positive always, Farrenkopf's where the body does not turn, and else off by (|w| h)^2/720 of the walk's
+    share in a.
+    """
+    Q = zeros(6, 6)
+    for c in _GAUSS:
+        turn = (c * h) * w_B
+        by_white = lie.so3_exp(-turn) @ D_inverse
+        by_walk = block([[(-c * h) * (lie.so3_right_jacobian(turn) @ D_inverse)], [identity(3)]])
+        white = block([[by_white @ by_white.T, zeros(3, 3)], [zeros(3, 6)]])
+        Q = Q + (0.5 * h) * ((arw * arw) * white + (bias_walk * bias_walk) * (by_walk @ by_walk.T))
+    return Q
+
+
+@functools.cache
+def _predict_kernel(n: int) -> Kernel:
+    """Return the kernel of `predict` for n errors."""
+
+    @batched(f"(4),(3),({n},{n}),(3),(),(3),(3,3),(),(),(),(),()->(4),(3),({n},{n})")
+    def predict(q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, magnetometer_walk, coast_sigma, h):
+        D_inverse = inv3(D_SB)
+        w_B = where(valid > 0.0, D_inverse @ (z - bias), w_before)
+        turn, Phi, Q = h * w_B, identity(n), (magnetometer_walk * magnetometer_walk * h) * identity(n)
+        Phi[:3, :3], Phi[:3, 3:6] = lie.so3_exp(-turn), -h * (lie.so3_right_jacobian(turn) @ D_inverse)
+        Q[:6, :6] = _noise(w_B, D_inverse, h, arw, bias_walk)
+        Q[:3, :3] = Q[:3, :3] + where(valid > 0.0, 0.0, (coast_sigma * h) ** 2) * identity(3)
+        return quaternion.mul(q_IB, quaternion.exp(turn)), w_B, symmetric_product(Phi, C) + Q
+
+    return predict
+
+
+@functools.cache
+def _correct_kernel(n: int) -> Kernel:
+    """Return the kernel that applies a correction d of n errors, and refers the covariance to the new attitude.
+
+    q <- q exp(a/2), and what is left of the error is Jr(a) times it. Source: Markley, "Attitude Error Representations
+    for Kalman Filtering", J. Guidance, Control, and Dynamics 26 (2003) 311.
+    """
+
+    @batched(f"(4),(3),(3),(3),({n},{n}),({n}),(3,3)->(4),(3),(3),(3),({n},{n})")
+    def correct(q_IB, w_B, bias, magnetometer_bias, C, d, D_SB):
+        reset = identity(n)
+        reset[:3, :3] = lie.so3_right_jacobian(d[:3])
+        q_IB = quaternion.normalize(quaternion.mul(q_IB, quaternion.exp(d[:3])))
+        moved = magnetometer_bias + d[6:] if n > 6 else magnetometer_bias
+        return q_IB, w_B - inv3(D_SB) @ d[3:6], bias + d[3:6], moved, symmetric_product(reset, C)
+
+    return correct

@@ -1,0 +1,30 @@
+"""What a filter of pose and twist believes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = Any
+
+
+class PoseBelief(NamedTuple):
+    """Estimate and covariance of every trial, and a state that sensors predict from; NaN marks a lost trial."""
+
+    dq_IB: Array  # (..., 8)
+    chi_B: Array  # (..., 6) twist [w, v] of the reference point, body axes [rad/s, m/s]
+    extras: Array  # (..., k) the extra states, one after the other
+    C: Array  # (..., 12 + k, 12 + k) covariance of (dxi, dchi, extras)
+    rejected: Array  # (...) valid measurements in a row that the gate refused
+    recoveries: Array  # (...) how often the covariance was inflated
+
+
+def lost(belief: PoseBelief) -> Array:
+    """Tell which trials have no belief left."""
+    return ~np.isfinite(belief.dq_IB[..., 0])
+
+
+def vector(belief: PoseBelief) -> Array:
+    """Return (chi, extras)."""
+    return np.concatenate([belief.chi_B, belief.extras], axis=-1)

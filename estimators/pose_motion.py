@@ -1,0 +1,54 @@
+"""How the mean of a pose filter moves: the methods by name, each with the exact Jacobians of what it does.
+
+move(method, dq_IB, chi_B, wrench_B, M, h) -> dq_IB, chi_B, F, G        errors (dxi, dchi), wrench in body axes
+
+vi2, vi4    DQVI, of second order, and of fourth by Suzuki's composition
+rk4         the comparator: classical Runge-Kutta, with its own transition matrix, in the substeps of vi4
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gnc.estimators import centre_motion
+from gnc.estimators.wrench_noise import count
+from gnc.integrators import dqvi_composition, free_drift, pose_runge_kutta
+from gnc.integrators.composition import chained
+
+Array = Any
+
+METHODS = ("vi2", "vi4", "rk4", "exact")
+TURN = 0.2  # [rad] of a stage
+LONGEST_STAGE = {"vi2": 1.0, "vi4": abs(dqvi_composition.MIDDLE), "rk4": abs(dqvi_composition.MIDDLE)}
+UNMOVED = np.eye(12), np.zeros((12, 6))
+FREE = np.zeros(6)
+
+_chained_rk4 = chained(pose_runge_kutta.step, pose_runge_kutta.step_jacobian)
+
+
+def move(
+    method: str, dq_IB: Array, chi_B: Array, wrench_B: Array | None, M: Array, h: Array, turn: float | None = TURN
+) -> tuple[Array, Array, Array, Array]:
+    """Move over h in as many substeps as each trial needs, or in one if `turn` is None; NaN marks a lost trial.
+
+    No wrench, None, is free flight: 'exact' then takes one drift instead of three.
+    """
+    if method == "exact":
+        return _exact(dq_IB, chi_B, wrench_B, M, h)
+    wrench_B = FREE if wrench_B is None else wrench_B
+    n = np.ones(()) if turn is None else count(chi_B, wrench_B, M, h, turn / LONGEST_STAGE[method])
+    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
+    given = wrench_B, M, M[..., 3, 3], np.asarray(h) / n
+    if method == "vi4":
+        return dqvi_composition.step4_jacobian(dq_IB, chi_B, *given, counts)
+    kernel = dqvi_composition.chained_step_jacobian if method == "vi2" else _chained_rk4
+    return kernel.repeat(counts, dq_IB, chi_B, *UNMOVED, *given)
+
+
+def _exact(dq_IB: Array, chi_B: Array, wrench_B: Array | None, M: Array, h: Array) -> tuple[Array, Array, Array, Array]:
+    if wrench_B is None:
+        dq_IB, chi_B, F = centre_motion.drift(free_drift.drift_jacobian, dq_IB, chi_B, M, h)
+        return dq_IB, chi_B, F, UNMOVED[1]
+    return centre_motion.step(free_drift.drift_jacobian, dq_IB, chi_B, wrench_B, M, h)

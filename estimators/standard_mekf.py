@@ -1,0 +1,76 @@
+"""The standard MEKFs that others use, as comparators: one step per sample, and a truncated transition matrix.
+
+    a' = -w x a + J^-1 dP,   dP' = ([P] J^-1 - [w]) dP        A(P): the matrix of this, w = J^-1 (P - rho)
+
+    euler       F = 1 + h A                   at the start of the step
+    midpoint    F = 1 + h A + (h A)^2/2       at its middle
+
+Both move the mean by one step of the explicit midpoint rule, and take process noise of first order, Q = h Q_w on the
+momentum. F is off by the second and third power of h. All else is `Mekf`, which with the method 'rk4' is the strong
+competitor: its F is the Jacobian of its own step.
+
+Source: Lefferts, Markley and Shuster, J. Guidance, Control, and Dynamics 5 (1982) 417; QVI section IX.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gnc import check
+from gnc.batch import batched
+from gnc.estimators.mekf import Mekf
+from gnc.integrators import runge_kutta
+from gnc.linalg import block, cross, identity, inv3, skew, zeros
+from gnc.models.parameters import store
+
+Array = Any
+
+
+def _slope(P_B, J_inverse, rho_B):
+    """Return A, over (a, dP)."""
+    w_B = J_inverse @ (P_B - rho_B)
+    return block([[-skew(w_B), J_inverse], [zeros(3, 3), skew(P_B) @ J_inverse - skew(w_B)]])
+
+
+@batched("(4),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3)")
+def euler_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
+    """Return the state after a step, F = 1 + h A at its start, and G = h [0; 1]."""
+    F = identity(6) + h * _slope(P_B, inv3(J), rho_B)
+    return *runge_kutta.midpoint(q_IB, P_B, tau_B, J, rho_B, h), F, h * identity(6)[:, 3:]
+
+
+@batched("(4),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3)")
+def midpoint_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
+    """Return the state after a step, F = 1 + h A + (h A)^2/2 at its middle, and G = h (1 + h A/2) [0; 1]."""
+    J_inverse = inv3(J)
+    middle = P_B + (0.5 * h) * (cross(P_B, J_inverse @ (P_B - rho_B)) + tau_B)
+    hA = h * _slope(middle, J_inverse, rho_B)
+    half = identity(6) + 0.5 * hA
+    return *runge_kutta.midpoint(q_IB, P_B, tau_B, J, rho_B, h), identity(6) + hA @ half, h * half[:, 3:]
+
+
+LINEARISATIONS = {"euler": euler_jacobian, "midpoint": midpoint_jacobian}
+
+
+@dataclass(frozen=True, eq=False)
+class StandardMekf(Mekf):
+    """A `Mekf` with a truncated transition matrix."""
+
+    method: str = field(init=False, default="midpoint")
+    substeps: bool = field(init=False, default=False)
+    linearisation: str = "midpoint"
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        super().__post_init__()
+        check.one_of("linearisation", self.linearisation, tuple(LINEARISATIONS))
+        store(self, _move=LINEARISATIONS[self.linearisation])
+
+    def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
+        """Return h Q_w on the momentum."""
+        Q = np.zeros((*np.broadcast_shapes(np.shape(h), self.torque_psd.shape[:-2]), 6, 6))
+        Q[..., 3:, 3:] = np.asarray(h)[..., None, None] * self.torque_psd
+        return Q

@@ -1,0 +1,150 @@
+"""QVI Figs. 1 and 2: a free rigid body at h = 0.2 s, what it conserves, and beside it the attitude error.
+
+The paper compares its integrator (vi2) with the explicit midpoint rule and ODE45 (SciPy's RK45 is its twin). Fourth
+order (vi4), preprocessed and RK4 at the same step keep them company: conservation alone says nothing about accuracy.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnc import quaternion
+from gnc.integrators import scipy_solvers
+from gnc.models.rigid_body import RigidBody
+from gnc.models.states import AttitudeState
+from gnc.scenarios.papers.case import Check, Result, at_most, case, close
+from gnc.scenarios.plots import attitude_errors_over_time, errors_over_time, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[Any]
+
+J = np.diag([1.0, 2.0, 3.0])
+START = AttitudeState(np.array([1.0, 0, 0, 0]), np.array([np.pi / 4, -np.pi / 5, np.pi / 6]))
+H = 0.2
+NO_WHEELS = np.zeros(3)
+LABELS = {
+    "vi2": "variational, 2nd order (QVI)",
+    "vi4": "variational, 4th order",
+    "preprocessed": "preprocessed, 4th order",
+    "rk4": "RK4",
+    "midpoint": "explicit midpoint",
+    "rk45": "SciPy RK45, default tolerances",
+}
+
+
+class Errors(NamedTuple):
+    """How far a run is from what it should be."""
+
+    momentum: Array  # |H - H0|/|H0|, inertial
+    energy: Array  # E/E0 - 1
+    attitude_deg: Array
+
+
+def errors(x: AttitudeState, truth_IB: Array) -> Errors:
+    """Judge a run; quaternions are normalised first, since Runge-Kutta methods let their length drift."""
+    body, x = RigidBody(J), AttitudeState(quaternion.normalize(x.q_IB), x.w_B)
+    H0, E0 = body.momentum(START), body.energy(START)
+    momentum = np.linalg.norm(body.momentum(x) - H0, axis=-1) / np.linalg.norm(H0)
+    return Errors(momentum, body.energy(x) / E0 - 1.0, np.degrees(quaternion.angle_between(x.q_IB, truth_IB)))
+
+
+def scipy_flight(method: str, t: Array, rtol: float, atol: float) -> AttitudeState:
+    """The same run by an adaptive solver."""
+    x = scipy_solvers.solve(method, START.q_IB, J @ START.w_B, J, NO_WHEELS, t, rtol=rtol, atol=atol)
+    return AttitudeState(quaternion.normalize(x.q_IB), np.linalg.solve(J, x.P_B.T).T)
+
+
+# The runs of 200 s, which both figures share
+
+T = H * np.arange(1001)
+
+
+@functools.cache
+def truth() -> Array:
+    """The attitudes of 200 s, by DOP853 at 1e-13."""
+    return scipy_flight("DOP853", T, 1e-13, 1e-14).q_IB
+
+
+@functools.cache
+def runs() -> dict[str, Errors]:
+    """200 s by every method."""
+    flights = {name: RigidBody(J, name).fly(START, 1000, H).x for name in LABELS if name != "rk45"}
+    flights["rk45"] = scipy_flight("RK45", T, scipy_solvers.RTOL, scipy_solvers.ATOL)
+    return {name: errors(flights[name], truth()) for name in LABELS}
+
+
+def within(name: str, seconds: int) -> float:
+    """The largest attitude error of a method up to some time [deg]."""
+    return float(runs()[name].attitude_deg[: round(seconds / H) + 1].max())
+
+
+def attitude_metrics() -> dict[str, float]:
+    """The numbers that stand beside every conservation figure."""
+    return {f"attitude_deg_{t}s_{name}": within(name, t) for name in LABELS for t in (20, 200)}
+
+
+def attitude_checks() -> list[Check]:
+    """Second order conserves everything and is 106 deg wrong; the numbers of fourth order are for the end of 20 s."""
+    at_20_s = {name: run.attitude_deg[100] for name, run in runs().items()}
+    return [
+        close("attitude error of vi2 within 20 s [deg]", within("vi2", 20), 9.3, tol=0.05),
+        close("attitude error of vi2 within 200 s [deg]", within("vi2", 200), 106.0, tol=0.5),
+        close("attitude error of vi4 at 20 s [deg]", at_20_s["vi4"], 0.012, tol=0.0005),
+        close("attitude error of preprocessed at 20 s [deg]", at_20_s["preprocessed"], 0.020, tol=0.0005),
+        at_most("attitude error of RK4 within 20 s [deg]", within("rk4", 20), 0.01),
+    ]
+
+
+# The figures
+
+
+@case("qvi/fig1", title="Free rigid body, 200 s: momentum error, and the attitude error beside it")
+def fig1(seed: int) -> Result:
+    """Momentum in inertial axes: round-off for the variational family, percents for the paper's comparators."""
+    momentum = {name: run.momentum for name, run in runs().items()}
+    largest = {name: float(e.max()) for name, e in momentum.items()}
+    return Result(
+        {**{f"momentum_{name}": e for name, e in largest.items()}, **attitude_metrics()},
+        [
+            at_most("momentum of vi2, relative error", largest["vi2"], 5.7e-14),
+            close("momentum of midpoint, relative error", largest["midpoint"], 1.3e-2, rel=0.05),
+            close("momentum of RK45, relative error", largest["rk45"], 1.1e-1, rel=0.05),
+            *attitude_checks(),
+        ],
+        lambda figure: draw_errors(figure, momentum, "momentum error $|H - H_0|/|H_0|$ [-]"),
+    )
+
+
+@case("qvi/fig2", title="Free rigid body, 200 s: energy error, and the attitude error beside it")
+def fig2(seed: int) -> Result:
+    """Energy: round-off for the variational family, percents for the paper's comparators."""
+    energy = {name: run.energy for name, run in runs().items()}
+    largest = {name: float(np.abs(e).max()) for name, e in energy.items()}
+    return Result(
+        {**{f"energy_{name}": e for name, e in largest.items()}, **attitude_metrics()},
+        [
+            at_most("energy of vi2, relative error", largest["vi2"], 1.1e-13),
+            close("energy of midpoint, relative error", largest["midpoint"], 2.8e-2, rel=0.05),
+            close("energy of RK45, relative error", largest["rk45"], 2.8e-2, rel=0.05),
+            *attitude_checks(),
+        ],
+        lambda figure: draw_errors(figure, energy, "energy error $|E/E_0 - 1|$ [-]"),
+    )
+
+
+def draw_errors(figure: Figure, conserved: dict[str, Array], what: str) -> None:
+    """What is conserved, and what is not."""
+    left, right = figure.subplots(1, 2)
+    errors_over_time(left, T, {LABELS[name]: e for name, e in conserved.items()})
+    left.set_ylabel(what)
+    left.set_title("Free rigid body, h = 0.2 s", fontsize=10)
+    attitude_errors_over_time(
+        right, T, {LABELS[name]: run.attitude_deg for name, run in runs().items()}, "DOP853 at 1e-13"
+    )
+    legend_below(figure, left, 3)

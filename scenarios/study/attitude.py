@@ -1,0 +1,156 @@
+"""The attitude problem of QVI section IX: a free tumble, two measured directions, an unknown rate.
+
+J = diag(1, 2, 3) kg m^2, w0 = (4, -5, 6) deg/s, 300 s; errors count in the second half. Every trial has its own noise
+and its own error of the first rate. The truth has no process noise and is integrated by DOP853, apart from all filters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc import noise, quaternion
+from gnc.estimators import cramer_rao
+from gnc.estimators.attitude_belief import inertial_error
+from gnc.estimators.consistency import nees
+from gnc.estimators.initialise import attitude_covariance, triad
+from gnc.models.sensors.vector_sensor import VectorSensor
+from gnc.models.states import AttitudeState
+
+Array = Any
+
+OPEN_UPDATES = 4  # the gate stays open while the rate is still being acquired: the covariance is not yet to be trusted
+LOST_DEG = 45.0  # a trial whose mean error in the second half is larger follows the truth no more
+
+
+@dataclass(frozen=True)
+class Tumble:
+    """What is studied."""
+
+    J: Array = ((1.0, 0.0, 0.0), (0.0, 2.0, 0.0), (0.0, 0.0, 3.0))
+    w0_deg_s: tuple[float, float, float] = (4.0, -5.0, 6.0)
+    duration_s: float = 300.0
+    sigma_deg: float = 1.0  # of each component of a measured direction
+    prior_deg_s: float = 0.5  # of each component of the first rate
+    outliers: float = 0.0  # fraction of measurements that are off by a random direction
+    drop_outs: float = 0.0  # fraction of measurements that do not come
+    inertia_error: float = 0.0  # relative: the filter believes in J (1 + error) on the first axis
+
+    @property
+    def inertia(self) -> np.ndarray:
+        """J as an array."""
+        return np.asarray(self.J, float)
+
+    @property
+    def believed_inertia(self) -> np.ndarray:
+        """What the filter takes for J."""
+        return self.inertia * np.diag([1.0 + self.inertia_error, 1.0, 1.0 - self.inertia_error])
+
+    @property
+    def rate_rad_s(self) -> float:
+        """How fast the body turns at the start."""
+        return float(np.radians(np.linalg.norm(self.w0_deg_s)))
+
+    def sensors(self, rate_hz: float) -> list[VectorSensor]:
+        """Return two sensors of directions at right angles."""
+        directions = np.eye(3)[:2]
+        return [VectorSensor(rate_hz=rate_hz, r_I=r, sigma_deg=self.sigma_deg) for r in directions]
+
+
+class Data(NamedTuple):
+    """Truth at the sample times, what was measured, and where a filter starts."""
+
+    h: float
+    truth: list[AttitudeState]
+    sensors: list[VectorSensor]
+    measured: list[list[Any]]  # per time, per sensor: Measurement with trials first
+    start: AttitudeState
+    C0: Array  # over (a, dw)
+    bound_deg: float
+
+
+def simulate(problem: Tumble, rate_hz: float, trials: int, seed: int) -> Data:
+    """Make the truth, the measurements of all trials, and the Cramer-Rao bound."""
+    h = 1.0 / rate_hz
+    times = h * np.arange(round(problem.duration_s * rate_hz) + 1)
+    x0 = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.radians(problem.w0_deg_s))
+    flow = cramer_rao.attitude_flow(problem.inertia, x0, times)
+    truth = [AttitudeState(x[:4] / np.linalg.norm(x[:4]), x[4:]) for x in flow.x]
+    sensors = problem.sensors(rate_hz)
+    measured = _measure(problem, truth, sensors, trials, seed)
+    start, C0 = _start(problem, truth[0], sensors, measured[0], trials, seed)
+    return Data(h, truth, sensors, measured, start, C0, _bound(problem, flow, truth, sensors, C0))
+
+
+def _measure(problem: Tumble, truth: list[Any], sensors: list[Any], trials: int, seed: int) -> list[list[Any]]:
+    """Measure at every time; outliers point anywhere, and drop-outs are not valid."""
+    steps, several = len(truth), len(sensors)
+    normal = noise.normal(seed, trials, "directions", (steps, several, 3))
+    wild = noise.normal(seed, trials, "outliers", (steps, several, 3)) if problem.outliers else None
+    chance = noise.uniform(seed, trials, "chances", (steps, several, 2))
+
+    def one(k: int, i: int) -> Any:
+        z, valid = sensors[i].measure(truth[k], None, normal[:, k, i])
+        if wild is not None:
+            off = chance[:, k, i, 0] < problem.outliers
+            away = wild[:, k, i] / np.linalg.norm(wild[:, k, i], axis=-1)[:, None]
+            z = np.where(off[:, None] & (k > 0), away, z)
+        there = (chance[:, k, i, 1] >= problem.drop_outs) | (k == 0)
+        return z, valid & there
+
+    return [[one(k, i) for i in range(several)] for k in range(steps)]
+
+
+def _start(
+    problem: Tumble, x0: AttitudeState, sensors: list[Any], first: list[Any], trials: int, seed: int
+) -> tuple[AttitudeState, Array]:
+    """Start from TRIAD on the first measurements, and from a rate that is known to the prior."""
+    sigma = np.radians(problem.sigma_deg)
+    q_IB, C = triad(first[0][0], first[1][0], sensors[0].r_I, sensors[1].r_I, sigma, sigma)
+    prior = np.radians(problem.prior_deg_s)
+    w_B = x0.w_B + prior * noise.normal(seed, trials, "first rate", 3)
+    return AttitudeState(q_IB, w_B), attitude_covariance(C, prior)
+
+
+def _bound(problem: Tumble, flow: Any, truth: list[Any], sensors: list[Any], C0: Array) -> float:
+    """Return the bound on the RMS angle in the second half [deg]; the first measurements are in the start."""
+    gained = []
+    for x in truth:
+        predictions = [sensor.predict(x) for sensor in sensors]
+        gained.append(sum(cramer_rao.information(p.H, p.R) for p in predictions) * (1.0 - problem.drop_outs))
+    gained[0] = np.zeros((6, 6))
+    C = cramer_rao.posterior(flow.F, flow.Q, np.array(gained), np.mean(C0, axis=0))
+    angles = np.trace(C[len(C) // 2 :, :3, :3], axis1=-2, axis2=-1)
+    return float(np.degrees(np.sqrt(angles.mean())))
+
+
+class Score(NamedTuple):
+    """How a filter did."""
+
+    rms_deg: float
+    nees: float
+    lost: int
+
+
+def fly(mekf: Any, data: Data, problem: Tumble) -> Score:
+    """Run a filter over all trials and score its second half, lost trials apart."""
+    belief = mekf.start(data.start, data.C0)
+    J, half = problem.inertia, len(data.truth) // 2
+    squares, normalised = [], []
+    for k in range(1, len(data.truth)):
+        belief = mekf.predict(belief, np.zeros(3), data.h)
+        for sensor, measurement in zip(data.sensors, data.measured[k], strict=True):
+            belief, _ = mekf.update(belief, sensor, measurement, gated=problem.outliers > 0 and k > OPEN_UPDATES)
+        if k >= half:
+            x = data.truth[k]
+            squares.append(quaternion.angle_between(belief.q_IB, x.q_IB) ** 2)
+            error, C = inertial_error(belief.q_IB, belief.P_B, belief.C[..., :6, :6], x.q_IB, J @ x.w_B)
+            normalised.append(nees(error, C))
+    mean_square, mean_nees = np.mean(squares, axis=0), np.mean(normalised, axis=0)
+    kept = np.degrees(np.sqrt(mean_square)) < LOST_DEG  # false for NaN
+    if not kept.any():
+        return Score(np.nan, np.nan, len(kept))
+    rms = float(np.degrees(np.sqrt(mean_square[kept].mean())))
+    return Score(rms, float(mean_nees[kept].mean()), int(np.sum(~kept)))

@@ -1,0 +1,95 @@
+"""Accuracy and consistency of filters against the rate at which they sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.estimators.consistency import mean_band
+from gnc.scenarios.study import attitude
+from gnc.scenarios.study.filters import GRID, Filter
+
+RATES_HZ = (10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One filter at one rate."""
+
+    filter: str
+    rate_hz: float
+    rms_deg: float
+    bound_deg: float
+    ratio: float
+    nees: float
+    nees_band: tuple[float, float]
+    lost: int
+    trials: int
+    torque_psd: float  # the filter's process noise [N^2 m^2 s]
+    turn_deg: float  # how far the body turns between samples
+    consistent: bool  # whether nees is in its band
+
+
+def study(
+    problem: attitude.Tumble, filters: Sequence[Filter], rates_hz: Sequence[float], trials: int, seed: int,
+    psd: float | None = None, progress: Callable[[str], None] = lambda what: None,
+) -> Iterator[Point]:  # fmt: skip
+    """Measure every filter at every rate, on the same measurements; psd replaces what filters would choose."""
+    check(problem, rates_hz, trials)
+    for rate_hz in rates_hz:
+        data = attitude.simulate(problem, rate_hz, trials, seed)
+        for f in filters:
+            progress(f"{f.name} at {rate_hz:g} Hz")
+            levels = (psd,) if psd is not None else GRID if f.tuned else (0.0,)
+            scores = [(attitude.fly(f.make(problem.believed_inertia, q), data, problem), q) for q in levels]
+            yield _point(problem, f, rate_hz, data, trials, *min(scores, key=_rank))
+
+
+def check(problem: attitude.Tumble, rates_hz: Sequence[float], trials: int) -> None:
+    """Refuse what cannot be studied."""
+    if trials < 1:
+        raise InputError(f"--trials: expected a whole number > 0, got {trials}")
+    for rate_hz in rates_hz:
+        steps = problem.duration_s * rate_hz
+        if not rate_hz > 0 or abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 4:
+            raise InputError(
+                f"--rates: {rate_hz:g} Hz does not divide {problem.duration_s:g} s into at least 4 whole samples"
+            )
+
+
+def _rank(scored: tuple[attitude.Score, float]) -> tuple[int, float]:
+    score, _ = scored
+    return score.lost, score.rms_deg if np.isfinite(score.rms_deg) else np.inf
+
+
+def _point(
+    problem: attitude.Tumble, f: Filter, rate_hz: float, data: Any, trials: int, score: attitude.Score, psd: float
+) -> Point:
+    kept = trials - score.lost
+    lo, hi = mean_band(6, kept) if kept else (np.nan, np.nan)
+    return Point(
+        f.name, rate_hz, score.rms_deg, data.bound_deg, score.rms_deg / data.bound_deg, score.nees,
+        (float(lo), float(hi)), score.lost, trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz),
+        bool(lo <= score.nees <= hi),
+    )  # fmt: skip
+
+
+def advice(points: Sequence[Point], accuracy_deg: float) -> str:
+    """Name the lowest rate at which a filter meets an accuracy, from the points measured."""
+    good = [p for p in points if p.rms_deg <= accuracy_deg and p.lost == 0]
+    if not good:
+        return f"No filter of these meets {accuracy_deg:g} deg RMS at these rates; sample faster or measure better."
+    slowest = min(p.rate_hz for p in good)
+    there = sorted((p for p in good if p.rate_hz == slowest), key=lambda p: (not p.consistent, p.rms_deg))
+    words = [
+        f"{p.filter} ({p.rms_deg:.3g} deg, NEES {p.nees:.3g}{'' if p.consistent else ', too sure'})" for p in there
+    ]
+    turn = there[0].turn_deg
+    return (
+        f"{accuracy_deg:g} deg RMS can be had down to {slowest:g} Hz, {turn:.3g} deg of turn per sample, "
+        f"by {', '.join(words)}; the bound there is {there[0].bound_deg:.3g} deg."
+    )
