@@ -62,7 +62,7 @@ def correction_kernel(n: int, m: int) -> Kernel:
     def correct(q_IB, x, C, rejected, recoveries, J, M, H, R, y, valid, gate, patience, inflation, widest):
         by_momentum = H[:, 3:6] @ solve3(J, M)
         by_momentum[:, 3:] = by_momentum[:, 3:] + H[:, 6:]
-        R, was_good = R + _curvature(H[:, :3], C[:3, :3]), _healthy(C)
+        R, was_good = R + _curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)
         d, C_used, S, nis, used = update(C, np.concatenate([H[:, :3], by_momentum], axis=1), R, y, valid, gate)
         took = used > 0.0
         moved, reset = _retract(q_IB, x, d, C)
@@ -84,18 +84,19 @@ def _trace(A):
 
 
 def _curvature(H_a, C_a):
-    """Return the covariance of the part of a measurement that is quadratic in the attitude error, where H is blind.
+    """Return the variance of the part of a measurement that is quadratic in the attitude error, if H is blind to it.
 
     A vector seen with the error a is off by [b] a + a x (a x b)/2. The second part lies mostly along b, which [b] a does
-    not reach: without its variance, about |b|^2 (tr C_a/2)^2 and at most |b|^2, a gate refuses every measurement while
-    the attitude is unknown. With W = H H^T, h^2 = tr W^2/tr W, the matrix (h^2 1 - W)^2/h^2 is b b^T for a vector, and
-    zero for a sensor of the whole attitude, whose residual is a itself.
+    not reach: without its variance, |b|^2 (tr C_a/2)^2 and at most |b|^2, a gate refuses every measurement while the
+    attitude is unknown. It is given to all components, since the rest of the series is of the same size when it counts.
+    With W = H H^T, h^2 = tr W^2/tr W, the matrix (h^2 1 - W)^2/h^2 is b b^T for a vector, and zero for a sensor of the
+    whole attitude, whose residual is a itself; its trace is taken.
     """
     W, half = H_a @ H_a.T, 0.5 * _trace(C_a)
     square = sum((w * w for w in W.ravel()), 0.0)
     h2 = square / maximum(sum((W[i, i] for i in range(len(W))), 0.0), SMALLEST)
-    blind = h2 * identity(len(W)) - W
-    return symmetric_product(blind, identity(len(W))) * (minimum(half * half, 1.0) / maximum(h2, SMALLEST))
+    blind = sum((w * w for w in (h2 * identity(len(W)) - W).ravel()), 0.0) / maximum(h2, SMALLEST)
+    return blind * minimum(half * half, 1.0)
 
 
 def _inflated(C, J, inflation, widest):

@@ -56,7 +56,7 @@ class RigidBody:
     def fly(
         self, x0: AttitudeState, steps: int, h: float, every: int = 1, tau_B: Array = (0.0,) * 3, t0: float = 0.0
     ) -> Flight:
-        """Take many steps and keep every so many; under a constant torque they run in one fused loop.
+        """Take many steps and keep every so many; where no trial can need substeps they run in one fused loop.
 
         The momentum is carried from step to step, so a free flight keeps it to round-off.
         """

@@ -79,9 +79,17 @@ class Turning(NamedTuple):
         return fly(y0, advance, steps, every, h, t0)
 
     def _can_be_fused(self, y: Momentum, tau_B: Array, h: float) -> bool:
-        """Tell whether all steps are taken whole: a free body never turns faster than (|P| + |rho|)/J_min."""
+        """Tell whether all steps of a free body are taken whole.
+
+        It never turns faster than (|P| + |rho|)/J_min, nor without wheels than (2 E/J_min)^(1/2).
+        """
         if not self.substeps or self.method.substep is None:
             return True
+        if np.any(tau_B):
+            return False
+        least = np.linalg.eigvalsh(self.J)[..., 0]
         size = np.linalg.norm(y.P_B, axis=-1) + 2.0 * np.linalg.norm(self.rho_B, axis=-1)  # its own count adds |rho|
-        angle = size / np.linalg.eigvalsh(self.J)[..., 0] * abs(h)
-        return not np.any(tau_B) and bool(np.all(angle <= self.method.substep / np.sqrt(3.0)))
+        if np.any(self.rho_B):
+            return bool(np.all(size * abs(h) <= least * self.method.substep / np.sqrt(3.0)))
+        energy = rates.kinetic_energy(rates.to_rate(y.P_B, self.J, self.rho_B), self.J)
+        return bool(np.all(np.minimum(size / least, np.sqrt(2.0 * energy / least)) * abs(h) <= self.method.substep))

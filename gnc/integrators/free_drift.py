@@ -23,10 +23,11 @@ import numpy as np
 
 from gnc.batch import Kernel, batched, maximum, where
 from gnc.integrators import euler_top, taylor
-from gnc.integrators.composition import ABA2, aba2, chained, kick_drift_kick as kicked, largest_stage, no_step
+from gnc.integrators.composition import ABA2, aba2, chained, largest_stage, no_step
+from gnc.integrators.composition import kick_drift_kick as kicked
 from gnc.integrators.groups import by_group
 from gnc.integrators.principal import principal
-from gnc.linalg import array, block, identity, skew, zeros
+from gnc.linalg import block, identity, skew, zeros
 from gnc.quaternion import mul
 
 Array = Any

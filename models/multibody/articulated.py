@@ -17,6 +17,7 @@ import numpy as np
 from gnc import dual_quaternion
 from gnc.batch import Kernel
 from gnc.batch.layout import Core, Layout
+from gnc.errors import InputError
 from gnc.models.multibody import recursion
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
@@ -24,7 +25,7 @@ from gnc.models.multibody.tree import Link, Tree
 
 Array = Any
 
-TRACED = 6  # bodies up to which a tree becomes one kernel: larger ones compile for seconds
+TRACED = 8  # bodies up to which a tree becomes one kernel: larger ones compile for seconds
 CHUNK = 256  # trials that go through a large tree together, so that what they store stays in the processor's cache
 
 _NOTHING = np.zeros((6, 6)), np.zeros(6)  # what hangs on a leaf
@@ -57,25 +58,31 @@ def accelerations(
     which is wrong on a free base (test_erratum_dqmb_eqs_65_to_76_lose_the_inertia_of_the_distal_body).
     """
     held = [tree.joint(name) for name in prescribed]
-    drive = np.broadcast_to(effort, np.broadcast_shapes(np.shape(effort), (tree.freedoms,)))
+    drive = _given("effort", effort, (tree.freedoms,))
     if held:
         mask = np.concatenate([np.full(len(j.type.free), i in held) for i, j in enumerate(tree.joints)])
-        drive = np.where(mask, rate_dot, drive)
-    loads = np.broadcast_to(wrench, np.broadcast_shapes(np.shape(wrench), (len(tree.bodies), 6)))
+        drive = np.where(mask, _given("rate_dot", rate_dot, (tree.freedoms,)), drive)
     walk = _traced if 1 < len(tree.bodies) <= TRACED else _chunked
     flags = tuple(link.joint in held for link in tree.links)
-    results = walk(
-        tree.links, flags, tree.offsets, tree.inertias, x.twist_B, x.gamma, x.rate, drive, _at_links(tree, loads)
-    )
-    return Accelerations(*results)
+    parameters = tree.offsets, tree.inertias
+    return Accelerations(*walk(tree.links, flags, *parameters, *x[1:], drive, _at_links(tree, wrench)))
+
+
+def _given(name: str, value: Array, core: tuple[int, ...]) -> Array:
+    """Return an array with the last axes asked for; one number counts for all."""
+    a = np.asarray(value, float)
+    if a.ndim and a.shape[-len(core) :] != core:
+        raise InputError(f"{name}: expected {('...', *core)}, got {a.shape}".replace("'...'", "..."))
+    return a if a.ndim else np.broadcast_to(a, core)
 
 
 def _at_links(tree: Tree, wrench: Array) -> Array:
     """Move body wrenches to the link frames, in the order of the links."""
-    if not wrench.any():
-        return np.zeros((len(tree.bodies), 6))
+    loads = _given("wrench", wrench, (len(tree.bodies), 6))
+    if np.ndim(wrench) == 0 and wrench == 0.0:
+        return loads
     order = list(tree.link_bodies)
-    return dual_quaternion.transform_wrench(tree.body_to_link[..., order, :], wrench[..., order, :])
+    return dual_quaternion.transform_wrench(tree.body_to_link[..., order, :], loads[..., order, :])
 
 
 def _walk(links: tuple[Link, ...], prescribed: tuple[bool, ...], *arrays: Array) -> tuple[Array, ...]:

@@ -26,8 +26,8 @@ def four_body_satellite() -> Tree:
     """Return a base with an arm of three links on revolute joints, and its end-effector frame.
 
     The first joint turns about the arm's root axis; the frame of the second is turned by +90 deg about x from body 2,
-    so that its axis is -y of body 2; the third is parallel to it. Source: DQMB section 4; the paper leaves the
-    orientation of frames to a thesis, these are the ones that its figures follow.
+    so that its axis is -y of body 2; the third is parallel to it. Source: DQMB section 4, which leaves the orientation
+    of frames to a thesis; these are the ones of the project's reference run.
     """
     bodies = (
         Body("base", 10.0, np.diag([50.0, 50.0, 50.0])),

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from gnc import dual_quaternion
 from gnc.models.flight import Flight, each, fly
@@ -101,6 +100,8 @@ def solve(
     atol: float = 1e-14,
 ) -> Flight:
     """Fly one trial with SciPy's adaptive solver, restarted at the times where the load jumps."""
+    from scipy.integrate import solve_ivp  # takes a moment to load
+
     t = np.asarray(times, float)
     stops = [s for s in sorted(switches) if t[0] < s < t[-1]]
     sizes = np.cumsum([np.size(a) for a in x])[:-1]

@@ -35,6 +35,7 @@ class System(NamedTuple):
     B1: Array  # (6B)
     B2: Array  # (R)
     reactions: list[Array]  # by joint (6, r): the directions of its wrench that are unknown
+    twists: Array  # (B, 6) y, by body
 
     @property
     def matrix(self) -> Array:
@@ -89,7 +90,7 @@ def system(
             B1[child] += X_child.T @ (joint.type.mapping @ effort[mine])
             B1[parent] -= X_parent.T @ (joint.type.mapping @ effort[mine])
     S21 = np.concatenate(rows) if rows else np.zeros((0, 6 * B))
-    return System(S11, S21, B1.ravel(), np.concatenate([*right, []]), reactions)
+    return System(S11, S21, B1.ravel(), np.concatenate([*right, []]), reactions, twists)
 
 
 def joint_maps(tree: Tree, x: TreeState, name: str) -> tuple[Array, Array]:
@@ -144,7 +145,7 @@ def _read(tree: Tree, x: TreeState, effort: Any, prescribed: Any, s: System, ydo
             wrench[j] += S @ effort[mine]
         X_child, X_parent = joint_maps(tree, x, joint.name)
         child, parent = tree.body(joint.child), tree.body(joint.parent)
-        carried = X_parent @ _centre_twists(tree, x)[parent]
+        carried = X_parent @ s.twists[parent]
         relative = X_child @ ydot[child] - X_parent @ ydot[parent] - _cross_twist(carried, S @ x.rate[mine])
         rate_dot[mine], efforts[mine] = S.T @ relative, S.T @ wrench[j]
     base = tree.bodies[tree.root]

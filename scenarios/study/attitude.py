@@ -21,7 +21,6 @@ from gnc.models.states import AttitudeState
 
 Array = Any
 
-OPEN_UPDATES = 4  # the gate stays open while the rate is still being acquired: the covariance is not yet to be trusted
 LOST_DEG = 45.0  # a trial whose mean error in the second half is larger follows the truth no more
 
 
@@ -135,14 +134,17 @@ class Score(NamedTuple):
 
 
 def fly(mekf: Any, data: Data, problem: Tumble) -> Score:
-    """Run a filter over all trials and score its second half, lost trials apart."""
+    """Run a filter over all trials and score its second half, lost trials apart.
+
+    The gate is open where no measurement is wild: while the rate is being acquired it would refuse good ones.
+    """
     belief = mekf.start(data.start, data.C0)
     J, half = problem.inertia, len(data.truth) // 2
     squares, normalised = [], []
     for k in range(1, len(data.truth)):
         belief = mekf.predict(belief, np.zeros(3), data.h)
         for sensor, measurement in zip(data.sensors, data.measured[k], strict=True):
-            belief, _ = mekf.update(belief, sensor, measurement, gated=problem.outliers > 0 and k > OPEN_UPDATES)
+            belief, _ = mekf.update(belief, sensor, measurement, gated=problem.outliers > 0)
         if k >= half:
             x = data.truth[k]
             squares.append(quaternion.angle_between(belief.q_IB, x.q_IB) ** 2)

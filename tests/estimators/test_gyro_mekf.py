@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from gnc import quaternion
 from gnc.errors import InputError
 from gnc.estimators.gyro_mekf import GyroMekf
+from gnc.estimators.kalman import grow_kernel
 from gnc.models.environment.table import Environment
 from gnc.models.sensors import FineSunSensor, Gyro, Magnetometer, Measurement, StarTracker
 from gnc.models.states import AttitudeState
@@ -307,6 +308,13 @@ def test_too_many_rejections_in_a_row_make_it_doubt_itself_until_it_has_recovere
     assert quaternion.angle_between(belief.q_IB, truth) < 3e-4
     assert belief.recoveries >= 1
     assert belief.rejected == 0
+
+
+def test_standard_deviations_grow_up_to_the_largest_and_correlations_stay():
+    sigma, correlation = np.array([1.0, 2.0, 50.0]), np.array([[1.0, 0.5, -0.2], [0.5, 1.0, 0.3], [-0.2, 0.3, 1.0]])
+    grown = grow_kernel(3)(correlation * np.outer(sigma, sigma), 10.0, np.array([100.0, 8.0, 8.0]))
+    expected = np.array([10.0, 8.0, 50.0])
+    assert_allclose(grown, correlation * np.outer(expected, expected), rtol=1e-14)
 
 
 def test_a_gyro_that_drops_out_is_bridged_by_its_last_rate():

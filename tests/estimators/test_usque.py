@@ -129,6 +129,21 @@ def test_at_a_tenth_of_a_hertz_it_is_as_good_as_the_exact_extended_filter():
     assert_allclose(points, extended, rtol=0.03)
 
 
+def test_refused_measurements_make_it_doubt_up_to_a_limit_and_it_recovers():
+    mekf = Usque(J, torque_psd=1e-9, widest=(0.5, 0.1), patience=3, inflation=1e8)
+    belief = mekf.start(AttitudeState(quaternion.exp(np.radians([30.0, -20.0, 10.0])), W_0), 1e-6 * np.eye(6))
+    motion, widest = truth(1.0), np.zeros(6)
+    for k in range(1, 61):
+        belief = mekf.predict(belief, NONE, 1.0)
+        for env in WORLDS:
+            z = SENSOR.predict(AttitudeState(motion.q_IB[k], motion.w_B[k]), env).z
+            belief, _ = mekf.update(belief, SENSOR, Measurement(z, True), env)
+            widest = np.maximum(widest, np.sqrt(np.diag(belief.C)))
+    assert belief.recoveries > 0
+    assert quaternion.angle_between(belief.q_IB, motion.q_IB[60]) < np.radians(2.0)
+    assert_allclose(widest[3:], 0.1 * np.diag(J), rtol=0.2)  # a rate known to 0.1 rad/s, less what a measurement took
+
+
 def mixed_run(rows):
     """Return the belief of some of four dispersed trials, with wheels, torque, drop-outs and an outlier."""
     rng = np.random.default_rng(6)

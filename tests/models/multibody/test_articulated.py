@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gnc.batch import JIT_OFF
 from gnc.models.multibody import articulated
 from gnc.models.multibody.articulated import accelerations
 from gnc.models.multibody.parts import TreeState
@@ -37,7 +38,7 @@ def relative(a, b):
 def test_accelerations_and_joint_wrenches_are_those_of_pinocchio(name):
     tree = samples.tree(3, *TREES[name])
     oracle = Oracle(tree)
-    for seed in range(5):
+    for seed in range(2 if JIT_OFF else 5):
         x, (effort, wrench) = samples.state(seed, tree), samples.loads(seed + 50, tree)
         found = accelerations(tree, x, effort, wrench)
         twist_dot, rate_dot = oracle.aba(x, effort, wrench)
@@ -99,6 +100,7 @@ def test_a_tree_traced_as_one_kernel_and_one_walked_body_by_body_agree(monkeypat
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.max(np.abs(b)))
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("kinds", ["RSC", "RPSCURPS"])
 def test_a_trial_has_the_same_bits_alone_and_in_a_batch_larger_than_a_chunk(kinds):
     tree = samples.tree(7, kinds)
@@ -165,3 +167,20 @@ def test_a_joint_that_is_not_there_is_refused_by_name():
     tree = samples.tree(1, "R")
     with pytest.raises(ValueError, match="joint: 'elbow' is not in the tree; there are j1"):
         accelerations(tree, samples.state(1, tree), prescribed=["elbow"])
+
+
+def test_arguments_of_the_wrong_shape_are_refused_by_name():
+    tree = samples.tree(1, "RS")
+    x = samples.state(1, tree)
+    with pytest.raises(ValueError, match=r"effort: expected \(..., 4\), got \(3,\)"):
+        accelerations(tree, x, np.zeros(3))
+    with pytest.raises(ValueError, match=r"wrench: expected \(..., 3, 6\), got \(6,\)"):
+        accelerations(tree, x, wrench=np.zeros(6))
+
+
+def test_many_loads_on_one_state_give_many_accelerations():
+    tree = samples.tree(2, "RS")
+    x, (effort, wrench) = samples.state(1, tree), samples.loads(2, tree, (3,))
+    assert accelerations(tree, x, wrench=0.0 * wrench).wrench.shape == (3, 2, 6)
+    found = accelerations(tree, x, effort, wrench)
+    np.testing.assert_array_equal(found.wrench[1], accelerations(tree, x, effort[1], wrench[1]).wrench)

@@ -26,6 +26,7 @@ def reference():
     return integrate.solve(SATELLITE, SATELLITE.state(), times, torques, examples.SWITCHES_S)
 
 
+@pytest.mark.jit
 def test_the_papers_satellite_ends_where_the_reference_run_ends(reference):
     t, x = reference
     assert t[11] == 22.0
@@ -34,6 +35,7 @@ def test_the_papers_satellite_ends_where_the_reference_run_ends(reference):
     assert kinematics.kinetic_energy(SATELLITE, last(x)) == pytest.approx(0.04646862953404, abs=1e-13)
 
 
+@pytest.mark.jit
 def test_over_70_s_the_centre_of_mass_rests_and_no_momentum_appears():
     """Restarted at every reading: between its steps SciPy interpolates, with errors of 1e-12."""
     times = np.arange(0.0, 71.0)
@@ -45,6 +47,7 @@ def test_over_70_s_the_centre_of_mass_rests_and_no_momentum_appears():
     assert np.max(np.linalg.norm(momentum[:, :3], axis=-1)) < 5e-13
 
 
+@pytest.mark.jit
 def test_the_condition_number_of_the_saddle_matrix_is_the_specs(reference):
     states = [TreeState(*(a[i] for a in reference.x)) for i in range(36)]
     conditions = [np.linalg.cond(saddle.system(SATELLITE, x).matrix) for x in states]
@@ -60,6 +63,7 @@ def smooth(t, x):
     return Load(2.0 * np.sin(phase) - 0.5 * x.rate, wrench, 0.4 * np.cos(phase))
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("prescribed", [(), ("j2", "j4")])
 def test_fixed_steps_have_order_4_with_all_kinds_of_joints(prescribed):
     tree = samples.tree(31, "RSCUP", [0, 1, 1, 0, 4])
@@ -73,6 +77,7 @@ def test_fixed_steps_have_order_4_with_all_kinds_of_joints(prescribed):
     assert np.polyfit(np.log(counts), np.log(errors), 1)[0] == pytest.approx(-4.0, abs=0.05)
 
 
+@pytest.mark.jit
 def test_unit_coordinates_stay_unit_and_energy_stays_over_fixed_steps():
     tree = samples.tree(32, "SRS", [0, 1, 1])
     x = samples.state(2, tree)
@@ -84,6 +89,7 @@ def test_unit_coordinates_stay_unit_and_energy_stays_over_fixed_steps():
     assert kinematics.kinetic_energy(tree, y) == pytest.approx(energy, rel=1e-5)
 
 
+@pytest.mark.jit
 def test_a_prescribed_joint_follows_its_acceleration():
     tree = samples.tree(33, "RS", [0, 1])
     x = tree.state(twist_B=np.array([0.1, 0.2, -0.1, 0, 0, 0]))
@@ -96,6 +102,7 @@ def test_a_prescribed_joint_follows_its_acceleration():
     assert y.rate[0] == pytest.approx(0.3 * np.sin(2.0), abs=1e-13)
 
 
+@pytest.mark.jit
 def test_a_spherical_joint_between_balls_turns_them_independently():
     """Two balls joined at their centres: each keeps its own rate, so the joint's quaternion is known in closed form."""
     tree = samples.two_balls()
@@ -107,6 +114,7 @@ def test_a_spherical_joint_between_balls_turns_them_independently():
     np.testing.assert_allclose(y.gamma, quaternion.mul(quaternion.conj(q_1), q_2), atol=1e-12)
 
 
+@pytest.mark.jit
 def test_a_trial_flies_the_same_alone_and_in_a_batch():
     tree = samples.tree(34, "RSC", [0, 1, 1])
     x = samples.state(3, tree, (5,))
@@ -116,6 +124,17 @@ def test_a_trial_flies_the_same_alone_and_in_a_batch():
         np.testing.assert_array_equal(a[:, 3], b)
 
 
+@pytest.mark.jit
 def test_readings_at_times_do_not_depend_on_which_times_are_read(reference):
     once = integrate.solve(SATELLITE, SATELLITE.state(), [0.0, 70.0], torques, examples.SWITCHES_S).x
     np.testing.assert_array_equal(once.gamma[-1], reference.x.gamma[-1])
+
+
+def test_one_step_runs_on_plain_python_too():
+    """Against SciPy's solver with loose tolerances: cheap enough for the run without compiled kernels."""
+    x = SATELLITE.state()
+    held = Load(np.array([0.5, -0.2, 0.1]))
+    found = integrate.step(SATELLITE, x, 0.1, lambda t, y: held)
+    wanted = integrate.solve(SATELLITE, x, [0.0, 0.1], lambda t, y: held, method="RK45", rtol=1e-6, atol=1e-9).x
+    for a, b in zip(found, last(wanted), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-8)

@@ -68,3 +68,21 @@ def test_coordinates_turn_and_slide_as_named():
     }
     for name, (gamma, q_PJ, r_PJ) in wanted.items():
         np.testing.assert_allclose(KINDS[name].pose(np.array(gamma)), dual_quaternion.from_pose(q_PJ, r_PJ), atol=1e-15)
+
+
+def test_the_quaternion_of_s_moves_the_papers_euler_angles_as_table_6_says():
+    """Roll, pitch, yaw are a reading only; their rates are L w with the matrix of Table 6."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        gamma, w, e = random_gamma(KINDS["S"], rng), rng.normal(size=3), 1e-6
+        dot = KINDS["S"].derivative(gamma, w)
+        rates = (quaternion.to_euler321(gamma + e * dot) - quaternion.to_euler321(gamma - e * dot)) / (2 * e)
+        _, theta, phi = quaternion.to_euler321(gamma)
+        L = np.array(
+            [
+                [1.0, np.tan(theta) * np.sin(phi), np.cos(phi) * np.tan(theta)],
+                [0.0, np.cos(phi), -np.sin(phi)],
+                [0.0, np.sin(phi) / np.cos(theta), np.cos(phi) / np.cos(theta)],
+            ]
+        )
+        np.testing.assert_allclose(rates[::-1], L @ w, rtol=1e-7, atol=1e-8)

@@ -1,0 +1,112 @@
+"""Attitude tracking: PD+ with wheels, and a sign with hysteresis that neither unwinds nor chatters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc import check, quaternion
+from gnc.batch import batched
+from gnc.controllers import sign
+from gnc.controllers.reference import AttitudeReference
+from gnc.errors import InputError
+from gnc.linalg import array, cross, solve3
+from gnc.models.parameters import between, store
+
+Array = Any
+NO_WHEELS = np.zeros(3)
+
+
+class AttitudeMemory(NamedTuple):
+    """What the law remembers from command to command."""
+
+    sign: Array  # (...) which of q and -q it steers to; 0 before the first command
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttitudeController:
+    """PD+: tau = -sign Kp qv - Kd w_e + w x (J w + rho) + J (R^T wdot_R - w_e x R^T w_R).
+
+    q_RB = (q0, qv) is the body against the reference, R^T takes reference components to the body, w_e = w - R^T w_R.
+    What is left is J w_e' = -sign Kp qv - Kd w_e, so V = w_e Kp^-1 J w_e / 2 + 2 (1 - sign q0) falls wherever
+    Kp^-1 J is symmetric and Kp^-1 Kd positive definite: gains that are numbers, or both multiples of J as from
+    `tuned`. Source: Wen and Kreutz-Delgado, "The attitude control problem", IEEE TAC 36 (1991) 1148, with wheels.
+    """
+
+    J: Array  # (..., 3, 3) what the flight software takes the inertia for, wheels included [kg m^2]
+    Kp: Array  # (..., 3, 3), or a number [N m]
+    Kd: Array  # (..., 3, 3), or a number [N m s]
+    delta: Array = sign.DELTA  # (...) how far q0 must cross zero before the sign follows
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        store(self, J=check.inertia("J", self.J), delta=between("delta", self.delta, 0.0, 0.9))
+        store(self, Kp=_gain("Kp", self.Kp), Kd=_gain("Kd", self.Kd))
+
+    @classmethod
+    def tuned(cls, J: Array, frequency: Array, damping: Array = 0.8, **options: Any) -> AttitudeController:
+        """Give all axes the natural frequency [rad/s] and damping of a small error: Kp = 2 w^2 J, Kd = 2 d w J."""
+        J = check.inertia("J", J)
+        w = check.positive("frequency", frequency)[..., None, None]
+        d = check.positive("damping", damping)[..., None, None]
+        return cls(J=J, Kp=2.0 * w * w * J, Kd=2.0 * d * w * J, **options)
+
+    def start(self, leading_shape: tuple[int, ...] = ()) -> AttitudeMemory:
+        """Return the memory before the first command."""
+        return AttitudeMemory(sign.start(leading_shape))
+
+    def command(
+        self, belief: Any, reference: AttitudeReference, memory: AttitudeMemory, rho_B: Array | None = None
+    ) -> tuple[Array, AttitudeMemory]:
+        """Return the torque on the body, body axes [N m], which wheels make by rho' = -tau.
+
+        The wheels' momentum rho_B is the belief's, if it has one, unless it is given.
+        """
+        if rho_B is None:
+            rho_B = getattr(belief, "rho_B", NO_WHEELS)
+        gains = self.J, self.Kp, self.Kd, self.delta
+        tau_B, chosen = _command(belief.q_IB, belief.w_B, rho_B, *reference, memory.sign, *gains)
+        return tau_B, AttitudeMemory(chosen)
+
+    def lyapunov(self, belief: Any, reference: AttitudeReference, memory: AttitudeMemory) -> Array:
+        """Return V with the sign in use, which must be decided: it falls between flips and at every flip."""
+        state = belief.q_IB, belief.w_B, reference.q_IR, reference.w_R
+        return _lyapunov(*state, memory.sign, self.J, self.Kp)
+
+
+def _gain(name: str, x: Array) -> Array:
+    """Return a gain as a symmetric positive definite matrix; a number counts for all axes."""
+    a = np.asarray(x)
+    K = check.finite(name, a if a.ndim else a * np.eye(3), (3, 3))
+    askew = np.abs(K - np.swapaxes(K, -1, -2)).max(axis=(-1, -2)) > 1e-9 * np.abs(K).max(axis=(-1, -2))
+    if np.any(askew | (np.linalg.eigvalsh(K)[..., 0] <= 0.0)):
+        raise InputError(f"{name}: expected a number > 0, or a symmetric positive definite matrix (..., 3, 3)")
+    return K
+
+
+@batched("(4),(3),(4),(3)->(4),(3),(3)")
+def tracking_error(q_IB, w_B, q_IR, w_R):
+    """Return q_RB, the rate w_e of the body against the reference and the rate of the reference, both in body axes."""
+    q_RB = quaternion.mul(quaternion.conj(q_IR), q_IB)
+    w_R_B = quaternion.inverse_rotate(q_RB, w_R)
+    return q_RB, w_B - w_R_B, w_R_B
+
+
+@batched("(4),(3),(3),(4),(3),(3),(),(3,3),(3,3),(3,3),()->(3),()")
+def _command(q_IB, w_B, rho_B, q_IR, w_R, wdot_R, sign_before, J, Kp, Kd, delta):
+    """Return the torque and the sign."""
+    q_RB, w_e, w_R_B = tracking_error(q_IB, w_B, q_IR, w_R)
+    chosen = sign.hysteresis(sign_before, q_RB[0], delta)
+    feedback = -(Kp @ (chosen * q_RB[1:])) - Kd @ w_e
+    carried = quaternion.inverse_rotate(q_RB, wdot_R) - cross(w_e, w_R_B)
+    return feedback + cross(w_B, J @ w_B + rho_B) + J @ carried, chosen
+
+
+@batched("(4),(3),(4),(3),(),(3,3),(3,3)->()")
+def _lyapunov(q_IB, w_B, q_IR, w_R, chosen, J, Kp):
+    """Return w_e Kp^-1 J w_e / 2 + 2 (1 - sign q0), the last without cancellation: |(sign q0, qv) - (1, 0)|^2."""
+    q_RB, w_e, _ = tracking_error(q_IB, w_B, q_IR, w_R)
+    gap = array([chosen * q_RB[0] - 1.0, *q_RB[1:]])
+    return 0.5 * (w_e @ solve3(Kp, J @ w_e)) + gap @ gap

@@ -1,0 +1,105 @@
+"""Linear-quadratic regulators designed on the exact Jacobian of the integrator's step.
+
+    design = lqr(body, x_R, u_R, h, Q, R)             steady reference, python-control's dlqr
+    design = lqr_along(body, x_R, u_R, h, Q, R)       time-varying reference, states and inputs with steps as first axis
+
+`body` is anything with `linearize(x, u, h) -> F, G`: RigidBody, Gyrostat, PoseBody. The error is that of its
+`linearize`: (a, dw) with q = q_R exp(a/2), or (dxi, dchi) with dq = dq_R exp(dxi/2), against the numbers of the
+reference's rate or twist. The cost is the sum of h (x.Q x + u.R u), so that weights mean the same at every h. F and G
+of a steady reference do not depend on its pose: one design serves all poses, and each twist has its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import control
+import numpy as np
+
+from gnc import check
+from gnc.controllers.margins import Margins, margins
+from gnc.errors import InputError
+
+Array = Any
+
+
+class Design(NamedTuple):
+    """A regulator u = u_R - K x, and what it was designed on; leading axes are trials, or steps."""
+
+    K: Array  # (..., inputs, states)
+    S: Array  # (..., states, states) cost to go: x.S x
+    F: Array  # (..., states, states)
+    G: Array  # (..., states, inputs)
+    h: float  # [s]
+
+    @property
+    def poles(self) -> Array:
+        """The eigenvalues of F - G K, (..., states): stable within the unit circle."""
+        return np.linalg.eigvals(self.F - self.G @ self.K)
+
+    def closed_loop(self) -> control.StateSpace:
+        """Return the loop from a disturbance at the plant's input to [error, feedback]."""
+        self._single()
+        n, m = self.G.shape
+        outputs, through = np.vstack([np.eye(n), -self.K]), np.zeros((n + m, m))
+        return control.ss(self.F - self.G @ self.K, self.G, outputs, through, self.h)
+
+    def open_loop(self) -> control.StateSpace:
+        """Return K (z - F)^-1 G, the loop opened at the plant's input, feedback negative."""
+        self._single()
+        m = self.K.shape[-2]
+        return control.ss(self.F, self.G, self.K, np.zeros((m, m)), self.h)
+
+    def margins(self, frequencies: int = 400) -> Margins:
+        """Return gain, phase and disk margins at the plant's input; see `gnc.controllers.margins`."""
+        return margins(self.open_loop(), frequencies)
+
+    def _single(self) -> None:
+        if self.K.ndim != 2:
+            raise InputError(f"design: {self.K.shape[:-2]} regulators; take one of them, Design(K[k], S[k], ...)")
+
+
+def lqr(body: Any, x_R: Any, u_R: Array, h: float, Q: Array, R: Array) -> Design:
+    """Design for a steady reference by python-control's dlqr; leading axes are separate designs."""
+    F, G = body.linearize(x_R, u_R, h)
+    return design(F, G, h, Q, R)
+
+
+def design(F: Array, G: Array, h: float, Q: Array, R: Array) -> Design:
+    """Design on given Jacobians; leading axes are separate designs."""
+    Q, R = _weights(Q, R, F.shape[-1], G.shape[-1])
+    lead = np.broadcast_shapes(F.shape[:-2], G.shape[:-2])
+    F, G = np.broadcast_to(F, (*lead, *F.shape[-2:])), np.broadcast_to(G, (*lead, *G.shape[-2:]))
+    K, S = np.empty((*lead, *R.shape[:1], *Q.shape[:1])), np.empty((*lead, *Q.shape))
+    for trial in np.ndindex(lead):
+        K[trial], S[trial], _ = control.dlqr(F[trial], G[trial], h * Q, h * R, method="scipy")
+    return Design(K, S, F, G, h)
+
+
+def lqr_along(body: Any, x_R: Any, u_R: Array, h: float, Q: Array, R: Array, S_end: Array | None = None) -> Design:
+    """Design along a reference of n steps: x_R and u_R at the start of each, S has n + 1 entries.
+
+    S = h Q + F^T S F - F^T S G K backwards, K = (h R + G^T S G)^-1 G^T S F. Without `S_end` the end is taken as
+    steady: the regulator of the last step goes on for ever.
+    """
+    F, G = body.linearize(x_R, u_R, h)
+    Q, R = _weights(Q, R, F.shape[-1], G.shape[-1])
+    S = design(F[-1], G[-1], h, Q, R).S if S_end is None else check.finite("S_end", S_end, Q.shape)
+    gains, costs = [], [S]
+    for A, B in zip(F[::-1], G[::-1], strict=True):
+        A_T, B_T = np.swapaxes(A, -1, -2), np.swapaxes(B, -1, -2)
+        K = np.linalg.solve(h * R + B_T @ S @ B, B_T @ S @ A)
+        S = h * Q + A_T @ S @ (A - B @ K)
+        S = 0.5 * (S + np.swapaxes(S, -1, -2))
+        gains.append(K)
+        costs.append(S)
+    return Design(np.stack(gains[::-1]), np.stack(costs[::-1]), F, G, h)
+
+
+def _weights(Q: Array, R: Array, states: int, inputs: int) -> tuple[Array, Array]:
+    """Return the weights as matrices; a vector is a diagonal."""
+    full = [np.diag(W) if np.ndim(W) == 1 else W for W in (Q, R)]
+    Q, R = check.covariance("Q", full[0], states), check.covariance("R", full[1], inputs)
+    if np.linalg.eigvalsh(R)[0] <= 0.0:
+        raise InputError("R: not positive definite; every input must cost something")
+    return Q, R

@@ -1,0 +1,87 @@
+"""Sharing a torque among wheels so that the hardest driven one is driven least."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gnc.batch import Kernel, batched, where
+from gnc.errors import InputError
+from gnc.models.parameters import each, store, unit_vectors
+
+Array = Any
+
+NUDGE = 1e-7  # tilts the axes while facets are told apart, so that no three of them lie in a plane
+FLAT = 1e-5  # sine below which two axes count as one direction; far above the tilt
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WheelAllocation:
+    """The commands u of n >= 3 wheels with sum u_k a_k = tau and the least max |u_k| / weight_k.
+
+    The torques that commands |u_k| <= weight_k can make fill a zonotope; the ray along tau leaves it through a facet,
+    spanned by two axes, and there all other wheels are at their limits. So u is linear in tau, facet by facet: with
+    y = a_i x a_j scaled to sum |a_k . y| = 1 (axes times weights), the facet is that of the largest |y . tau|, the
+    least maximum is this number, u_k = sign(a_k . y) y . tau, and u_i, u_j make up the rest. Facets and their matrices
+    are computed once. It is the pseudo-inverse solution plus a shift in the null space. Exact where no three axes lie
+    in a plane, else within 1e-6. Source: the dual of the linear programme; Markley, Reynolds, Liu and Lebsock,
+    "Maximum torque and momentum envelopes for reaction wheel arrays", JGCD 33 (2010) 1606.
+    """
+
+    axes_B: Array  # (n, 3) unit vectors, the same for all trials
+    weights: Array = 1.0  # (n), or one number for all: torque limits, if they differ
+    normals: Array = field(init=False, repr=False)  # (facets, 3) y
+    matrices: Array = field(init=False, repr=False)  # (facets, n, 3) from tau to u
+
+    def __post_init__(self) -> None:
+        """Validate once, and find the facets."""
+        axes_B = unit_vectors("axes_B", self.axes_B)
+        if axes_B.ndim != 2 or np.linalg.matrix_rank(axes_B, tol=FLAT) < 3:
+            raise InputError(f"axes_B: expected axes (n, 3) that span all directions, got {axes_B.shape}")
+        weights = each("weights", self.weights, len(axes_B), "positive")
+        normals, matrices = _facets(axes_B * weights[:, None])
+        store(self, axes_B=axes_B, weights=weights)
+        store(self, normals=normals, matrices=matrices * weights[:, None])
+
+    def command(self, tau_B: Array) -> Array:
+        """Return the torque (..., n) of each wheel on the body about its axis; limits are the wheels' affair."""
+        return _share(*self.matrices.shape[:2])(tau_B, self.normals, self.matrices)
+
+
+def _facets(axes: Array) -> tuple[Array, Array]:
+    """Return the normals and matrices of the facets of the zonotope of these axes, one of each opposite pair."""
+    n = len(axes)
+    size = np.linalg.norm(axes, axis=-1)
+    tilted = axes + NUDGE * size[:, None] * np.random.default_rng(0).uniform(-1.0, 1.0, axes.shape)
+    normals, matrices = [], []
+    for i, j in itertools.combinations(range(n), 2):
+        if np.linalg.norm(np.cross(axes[i], axes[j])) < FLAT * size[i] * size[j]:
+            continue
+        y = np.cross(tilted[i], tilted[j])
+        signs = np.sign(tilted @ y)
+        signs[[i, j]] = 0.0
+        columns = np.zeros((n, 3))  # from (maximum, u_i, u_j) to u
+        columns[:, 0], columns[i, 1], columns[j, 2] = signs, 1.0, 1.0
+        normals.append(y / (np.abs(tilted @ y).sum() - abs(tilted[i] @ y) - abs(tilted[j] @ y)))
+        matrices.append(columns @ np.linalg.inv(axes.T @ columns))
+    return np.stack(normals), np.stack(matrices)
+
+
+@functools.cache
+def _share(facets: int, n: int) -> Kernel:
+    """Return the kernel of n wheels."""
+
+    @batched(f"(3),({facets},3),({facets},{n},3)->({n})")
+    def share(tau_B, normals, matrices):
+        """Return the commands, by the matrix of the facet that tau points to."""
+        best, matrix = abs(normals[0] @ tau_B), matrices[0]
+        for normal, other in zip(normals[1:], matrices[1:], strict=True):
+            size = abs(normal @ tau_B)
+            matrix, best = where(size > best, other, matrix), where(size > best, size, best)
+        return matrix @ tau_B
+
+    return share

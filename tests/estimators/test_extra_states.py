@@ -1,0 +1,206 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from gnc import noise, quaternion
+from gnc.errors import InputError
+from gnc.estimators import consistency, initialise
+from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias, SteadyTorque
+from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.mekf import Mekf
+from gnc.models.sensors import Gyro, Magnetometer
+from gnc.models.sensors.interface import Measurement
+from gnc.models.states import AttitudeState
+from tests.estimators.tumble import J, NONE, RATE_SIGMA, SENSORS, W_0, attitude_error, flown, measured, run
+
+RNG = np.random.default_rng(8)
+TILTED = np.array([[1.0, 0.05, -0.03], [0.05, 2.0, 0.08], [-0.03, 0.08, 2.6]])
+ENV = SimpleNamespace(B_I=np.array([3e-5, -1e-5, 2e-5]))
+STRONG = SimpleNamespace(B_I=np.array([0.03, -0.01, 0.02]))  # so that derivatives are not lost in round-off
+GYRO = Gyro(rate_hz=1.0, arw=1e-5)
+SETS = {
+    "torque": (SteadyTorque(),),
+    "dipole": (ResidualDipole(),),
+    "inertia": (Inertia(),),
+    "ratios": (Inertia(form="ratios"),),
+    "all": (SteadyTorque(), SensorBias(of=Gyro), Inertia(form="ratios"), ResidualDipole()),
+}
+
+
+def derivative(mekf, belief, predict):
+    """F of a prediction over (a, dP, extras), by central differences."""
+    end, columns = predict(belief), []
+    for i in range(mekf.size):
+        sides = []
+        for eps in (1e-6, -1e-6):
+            d = eps * np.eye(mekf.size)[i]
+            moved = predict(
+                belief._replace(
+                    q_IB=quaternion.mul(belief.q_IB, quaternion.exp(d[:3])),
+                    P_B=belief.P_B + d[3:6],
+                    extras=belief.extras + d[6:],
+                )
+            )
+            parts = attitude_error(end.q_IB, moved.q_IB), moved.P_B - end.P_B, moved.extras - end.extras
+            sides.append(np.concatenate(parts) / eps)
+        columns.append(0.5 * (sides[0] + sides[1]))
+    return np.stack(columns, axis=-1)
+
+
+@pytest.mark.parametrize("method", ["vi2", "vi4"])
+@pytest.mark.parametrize("h", [0.5, 7.0])
+@pytest.mark.parametrize("names", SETS)
+def test_the_covariance_moves_by_the_exact_derivative_of_the_step(names, h, method) -> None:
+    mekf = Mekf(TILTED, method, extras=SETS[names])
+    values = 0.01 * RNG.standard_normal(mekf.size - 6)
+    x = AttitudeState([0.5, 0.5, 0.5, 0.5], W_0)
+    belief = mekf.start(x, np.eye(6), [0.02, -0.01, 0.03], values, np.eye(mekf.size - 6))
+    predict = lambda b: mekf.predict(b, np.array([1e-3, 2e-3, -1e-3]), h, env=STRONG)  # noqa: E731
+    F = derivative(mekf, belief, predict)
+    C = predict(belief).C
+    np.testing.assert_allclose(C, F @ belief.C @ F.T, rtol=1e-6, atol=2e-8 * np.abs(C).max())
+
+
+@pytest.mark.parametrize("method", ["rk4", "taylor"])
+def test_other_methods_have_the_sensitivity_to_the_inertia_of_order_four(method) -> None:
+    mekf = Mekf(TILTED, method, extras=SETS["inertia"])
+    belief = mekf.start(AttitudeState([0.5, 0.5, 0.5, 0.5], W_0), np.eye(6), NONE, np.zeros(6), np.eye(6))
+    F = derivative(mekf, belief, lambda b: mekf.predict(b, NONE, 5.0))
+    C = mekf.predict(belief, NONE, 5.0).C
+    np.testing.assert_allclose(C, F @ belief.C @ F.T, rtol=0, atol=1e-3 * np.abs(C).max())
+
+
+def test_a_free_tumble_looks_the_same_with_twice_the_inertia() -> None:
+    # What the ratios leave out cannot be seen: the attitude does not depend on it.
+    ends = [Mekf(k * TILTED).predict(Mekf(k * TILTED).start(AttitudeState([1.0, 0, 0, 0], W_0), np.eye(6)), NONE, 9.0) for k in (1, 2)]  # fmt: skip
+    np.testing.assert_allclose(ends[0].q_IB, ends[1].q_IB, rtol=0, atol=1e-13)
+
+
+def test_rates_and_inertia_errors_are_converted_both_ways() -> None:
+    mekf = Mekf(TILTED, extras=SETS["inertia"])
+    A = RNG.standard_normal((6, 6))
+    C, C_extras = A @ A.T, np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    belief = mekf.start(AttitudeState([1.0, 0, 0, 0], W_0), C, NONE, 0.02 * np.ones(6), C_extras)
+    np.testing.assert_allclose(mekf.covariance(belief)[:6, :6], C, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(mekf.covariance(belief)[6:, 6:], C_extras, rtol=1e-13)
+    w_x, w_y, w_z = W_0
+    N = np.array([[w_x, 0, 0, w_y, w_z, 0], [0, w_y, 0, w_x, 0, w_z], [0, 0, w_z, 0, w_x, w_y]])
+    expected = mekf.inertia(belief) @ C[3:, 3:] @ mekf.inertia(belief) + N @ C_extras @ N.T
+    np.testing.assert_allclose(belief.C[3:6, 3:6], expected, rtol=1e-12)
+
+
+def test_a_random_walk_adds_its_density_times_the_time() -> None:
+    mekf = Mekf(J, extras=(SteadyTorque(walk=[1e-8, 2e-8, 3e-8]), SensorBias(of=Gyro, walk=1e-10)))
+    belief = mekf.start(AttitudeState([1.0, 0, 0, 0], NONE), np.eye(6) * 1e-12)
+    for _ in range(100):
+        belief = mekf.predict(belief, NONE, 0.1)
+    walk = np.array([1e-8, 2e-8, 3e-8])
+    np.testing.assert_allclose(np.diag(belief.C)[6:9], 10.0 * walk, rtol=1e-12)
+    np.testing.assert_allclose(np.diag(belief.C)[9:], 10.0 * 1e-10, rtol=1e-12)
+    np.testing.assert_allclose(np.diag(belief.C)[3:6] - np.diag(np.array(J) ** 2) * 1e-12, walk * 10.0**3 / 3, rtol=1e-3)
+
+
+def test_a_bias_of_one_of_two_equal_sensors_is_that_of_the_one_it_names() -> None:
+    other = Gyro(rate_hz=1.0, arw=1e-5)
+    one = SensorBias(of=GYRO)
+    assert one.is_bias_of(GYRO) and not one.is_bias_of(other)
+    assert SensorBias(of=Gyro).is_bias_of(other) and not SensorBias(of=Gyro).is_bias_of(SENSORS[0])
+
+
+def test_two_extra_states_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match="two have the same name"):
+        Mekf(J, extras=(SteadyTorque(), SteadyTorque()))
+    with pytest.raises(InputError, match="form: 'half'"):
+        Inertia(form="half")
+
+
+# Estimates. Errors of the extra states at the end are judged by their NEES over all trials: chi-square, 1e-3.
+
+
+def consistent(error, C, false_alarm=1e-3):
+    trials, n = error.shape
+    low, high = chi2.ppf([false_alarm / 2, 1 - false_alarm / 2], trials * n)
+    return low < consistency.nees(error, C).sum() < high
+
+
+def field(t):
+    """A field that turns as along an orbit."""
+    return SimpleNamespace(B_I=4e-5 * np.array([np.cos(2e-3 * t), np.sin(2e-3 * t), 0.5 * np.sin(1e-3 * t)]))
+
+
+def test_dipole_torque_and_biases_are_found_together() -> None:
+    trials, h, body = 40, 2.0, np.diag([0.22, 0.19, 0.13])
+    dipole, torque = np.array([0.05, -0.03, 0.04]), np.array([2e-6, -1e-6, 1.5e-6])
+    magnetometer_bias, gyro_bias = np.array([1e-6, -2e-6, 5e-7]), np.array([1e-3, -2e-3, 5e-4])
+    t = h * np.arange(401)
+
+    def load(time, q, _):
+        return torque + np.cross(dipole, quaternion.inverse_rotate(q, field(time).B_I))
+
+    x = flown(t, body, np.array([2e-3, -4e-3, 3e-3]), load)
+    magnetometer = Magnetometer(rate_hz=0.5, sigma_T=4e-7)
+    gyro = Gyro(rate_hz=0.5, arw=1e-4)
+    extras = ResidualDipole(), SteadyTorque(), SensorBias(name="field", of=Magnetometer), SensorBias(name="gyro", of=gyro)
+    mekf = Mekf(body, extras=extras, gate_probability=1.0)
+    sigmas = np.repeat([0.05, 2e-6, 2e-6, 2e-3], 3)
+    true = np.concatenate([dipole, torque, magnetometer_bias, gyro_bias])
+    begin = true + sigmas * noise.normal(4, trials, "extras", 12)
+    C = initialise.attitude_covariance(1e-4 * np.eye(3), 1e-3)
+    q_IB = quaternion.mul(x.q_IB[0], quaternion.exp(0.01 * noise.normal(4, trials, "a", 3)))
+    belief = mekf.start(AttitudeState(q_IB, x.w_B[0] + 1e-3 * noise.normal(4, trials, "w", 3)), C, NONE, begin, np.diag(sigmas**2))
+    random = np.swapaxes(noise.normal(4, trials, "z", (len(t), 3, 3)), 0, 1)
+    for k in range(1, len(t)):
+        belief = mekf.predict(belief, NONE, h, env=field(t[k] - h / 2))
+        truth, env = AttitudeState(x.q_IB[k], x.w_B[k]), field(t[k])
+        z = SENSORS[0].measure(truth, None, random[k, :, 0])
+        belief, _ = mekf.update(belief, SENSORS[0], z)
+        z = magnetometer.measure(truth, env, random[k, :, 1], bias=magnetometer_bias)
+        belief, _ = mekf.update(belief, magnetometer, z, env)
+        belief, _ = mekf.update(belief, gyro, gyro.measure(truth, None, random[k, :, 2], bias=gyro_bias))
+    error = true - belief.extras
+    assert consistent(error, belief.C[:, 6:, 6:])
+    found = np.sqrt(np.mean(error**2, axis=0)).reshape(4, 3).max(axis=1)
+    assert (found < np.array([0.05, 2e-6, 2e-6, 2e-3]) * 0.5).all()
+    np.testing.assert_array_equal(mekf.extra(belief, "field"), belief.extras[:, 6:9])
+
+
+def test_inertia_that_is_two_percent_off_is_found_in_a_free_tumble() -> None:
+    # 8.8 deg/s at 0.2 Hz, 1 deg vectors. Without inertia states the filter does not know what it does not know.
+    trials, hz, duration = 60, 0.2, 1200.0
+    wrong = np.diag(J) * (1.0 + 0.02 * noise.normal(2, trials, "J", 3))
+    wrong = wrong * (6.0 / wrong.sum(axis=1, keepdims=True))  # the scale cannot be seen
+    guess = wrong[:, :, None] * np.eye(3)
+    exact = run(Mekf(J, gate_probability=1.0), hz, trials, duration=duration)
+    blind = run(Mekf(guess, torque_psd=1e-6, gate_probability=1.0), hz, trials, duration=duration)
+    mekf = Mekf(guess, extras=(Inertia(form="ratios"),), gate_probability=1.0)
+    x = flown(np.arange(2.0))
+    first = [Measurement(m.z[0], m.valid[0]) for m in measured(x, trials, 1)]
+    q_IB, C = initialise.triad(first[0].z, first[1].z, SENSORS[0].r_I, SENSORS[1].r_I, *np.radians([1.0, 1.0]))
+    w_B = W_0 + RATE_SIGMA * noise.normal(1, trials, "rate", 3)
+    variances = np.diag([0.04**2, 0.04**2, 1e-4, 1e-4, 1e-4])
+    belief = mekf.start(AttitudeState(q_IB, w_B), initialise.attitude_covariance(C, RATE_SIGMA), C_extras=variances)
+    found = run(mekf, hz, trials, duration=duration, belief=belief)
+    print(exact.rms_deg(), blind.rms_deg(), found.rms_deg())
+    assert found.rms_deg() < 1.3 * exact.rms_deg()
+    assert blind.rms_deg() > 1.5 * found.rms_deg()
+    J_found = np.diagonal(mekf.inertia(found.belief), axis1=-2, axis2=-1)
+    assert np.abs(J_found / np.diag(J) - 1.0).max() < 0.005
+
+
+def test_a_users_own_state_may_act_by_a_kick() -> None:
+    class Spring(ExtraState):
+        """A torque -k times the rotation vector from inertial axes, k unknown."""
+
+        def kick(self, q_IB, value, env):
+            from gnc.estimators.extra_states import Kick
+
+            a = quaternion.log(q_IB)
+            return Kick(-value * a, -value[..., None] * np.eye(3), -a[..., None])
+
+    mekf = Mekf(np.eye(3), extras=(Spring(name="spring", size=1),))
+    belief = mekf.start(AttitudeState(quaternion.exp([0.1, 0.0, 0.0]), NONE), 1e-9 * np.eye(6), extras=[0.04])
+    for _ in range(100):
+        belief = mekf.predict(belief, NONE, np.pi / 0.2 / 100)
+    np.testing.assert_allclose(quaternion.log(belief.q_IB), [-0.1, 0.0, 0.0], atol=1e-4)  # half a period

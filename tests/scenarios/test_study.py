@@ -1,0 +1,110 @@
+"""The sample-rate study, as a command and as numbers."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from gnc.scenarios.cli import main
+from gnc.scenarios.study import attitude, filters, sample_rate
+from gnc.scenarios.study.sample_rate import Point
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Three rates, 100 trials: the strong filters, and the standard one beside them."""
+    wanted = filters.chosen(["mekf-midpoint", "mekf-rk4", "mekf-vi4", "mekf-exact"])
+    return list(sample_rate.study(attitude.Tumble(), wanted, [1.0, 0.2, 0.1], 100, seed=0))
+
+
+def of(points, name, rate):
+    return next(p for p in points if p.filter == name and p.rate_hz == rate)
+
+
+@pytest.mark.parametrize("name", ["mekf-rk4", "mekf-vi4", "mekf-exact"])
+@pytest.mark.parametrize("rate", [1.0, 0.2, 0.1])
+def test_exact_models_reach_the_bound_and_know_it_at_every_rate(points, name, rate):
+    # The RMS of 100 trials scatters by about 3.5 % (some 4 independent squares each): 1.0 +- 0.1 is three sigma, false
+    # alarm 0.3 % per point. The band of NEES is wider than its scatter over time and trials (95 % of one instant).
+    p = of(points, name, rate)
+    assert p.lost == 0
+    assert abs(p.ratio - 1.0) < 0.1
+    assert p.consistent
+
+
+def test_the_standard_filter_loses_at_a_low_rate_even_when_tuned_in_its_favour(points):
+    assert of(points, "mekf-midpoint", 0.2).rms_deg > 2.0 * of(points, "mekf-vi4", 0.2).rms_deg
+
+
+def test_the_bound_is_that_of_the_published_setup(points):
+    # spec: 0.186, 0.405, 0.555 deg, with reference vectors that are not given
+    for rate, expected in ((1.0, 0.186), (0.2, 0.405), (0.1, 0.555)):
+        assert of(points, "mekf-vi4", rate).bound_deg == pytest.approx(expected, rel=0.03)
+
+
+def test_trials_do_not_depend_on_how_many_run():
+    few = attitude.simulate(attitude.Tumble(duration_s=20.0), 1.0, 3, seed=5)
+    many = attitude.simulate(attitude.Tumble(duration_s=20.0), 1.0, 9, seed=5)
+    for a, b in zip(few.measured, many.measured, strict=True):
+        assert all(np.array_equal(x[0], y[0][:3]) for x, y in zip(a, b, strict=True))
+    assert np.array_equal(few.start.w_B, many.start.w_B[:3])
+
+
+def test_outliers_and_drop_outs_lose_no_trial_of_200_and_cost_less_than_half():
+    dirty = attitude.Tumble(outliers=0.1, drop_outs=0.3)
+    wanted = filters.chosen(["mekf-vi4"])
+    (clean_point,) = sample_rate.study(attitude.Tumble(), wanted, [1.0], 200, seed=1)
+    (dirty_point,) = sample_rate.study(dirty, wanted, [1.0], 200, seed=1)
+    assert dirty_point.lost == 0
+    assert dirty_point.rms_deg < 1.5 * clean_point.rms_deg
+
+
+def point(name, rate, rms, lost=0, consistent=True):
+    return Point(name, rate, rms, 0.1, rms / 0.1, 6.0, (5.0, 7.0), lost, 10, 0.0, 9.0 / rate, consistent)
+
+
+def test_the_advice_names_the_lowest_rate_that_meets_the_accuracy_with_no_trial_lost():
+    measured = [point("a", 1.0, 0.2), point("a", 0.5, 0.4), point("b", 0.5, 0.9), point("b", 0.1, 0.3, lost=1)]
+    assert "down to 0.5 Hz, 18 deg of turn per sample, by a (0.4 deg, NEES 6)" in sample_rate.advice(measured, 0.5)
+    assert sample_rate.advice(measured, 0.1).startswith("No filter of these meets 0.1 deg RMS")
+
+
+def test_the_command_prints_its_contract_and_writes_table_and_figure(tmp_path, capsys):
+    arguments = [
+        "study",
+        "sample-rate",
+        "--rates",
+        "1",
+        "--trials",
+        "5",
+        "--filters",
+        "mekf-vi4",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["study"] == "sample-rate" and "deg RMS" in found["advice"]
+    keys = {"filter", "rate_hz", "rms_deg", "bound_deg", "ratio", "nees", "nees_band", "lost", "trials"}
+    assert keys <= found["points"][0].keys()
+    with (tmp_path / "sample_rate.csv").open() as file:
+        (line,) = csv.DictReader(file)
+    assert float(line["rms_deg"]) == found["points"][0]["rms_deg"]
+    assert (tmp_path / "sample_rate.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rates", "1,x"], "gnc: --rates: expected numbers with commas between, got '1,x'"),
+        (["--rates", "0.007"], "gnc: --rates: 0.007 Hz does not divide 300 s into at least 4 whole samples"),
+        (["--filters", "kalman"], "gnc: --filters: 'kalman' is none of mekf-euler"),
+        (["--trials", "0"], "gnc: --trials: expected a whole number > 0, got 0"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, arguments, message):
+    assert main(["study", "sample-rate", *arguments, "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(message) and captured.err.count("\n") == 1 and captured.out == ""
+    assert not (tmp_path / "out").exists()
