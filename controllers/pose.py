@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc import check, spatial
+from gnc import check
 from gnc.batch import batched
 from gnc.controllers import sign as cover
 from gnc.controllers.pose_error import PoseError, inverse_dynamics, pose_error
@@ -70,8 +70,8 @@ class PoseTracking:
         if np.any(d >= 1.0):
             raise InputError(f"damping: {np.max(d):g} is not below 1")
         decay, spring = w * d, 2.0 * w * w * (1.0 - d * d)
-        m, _, J = spatial.parts(M)
-        moments = np.diagonal(J, axis1=-2, axis2=-1)
+        diagonal = np.diagonal(M, axis1=-2, axis2=-1)
+        moments, m = diagonal[..., :3], diagonal[..., 5]
         rates = {"Kq": _three(2.0 * decay), "Kr": _three(2.0 * decay)}
         damping = {"Kw": decay[..., None] * moments, "Kv": _three(decay * m)}
         return cls(M=M, **rates, **damping, kq=spring * np.mean(moments, axis=-1), kr=spring * m, **options)

@@ -1,14 +1,16 @@
 """Sigma-point attitude filter in the manner of USQUE, a comparator: no Jacobians, but thirteen steps for one.
 
 Attitude errors are generalised Rodrigues parameters, 4 tan(angle/4) about the axis (a = 1, f = 4 of the source), which
-are the rotation vector to third order; with the momentum they are the error state of `Mekf`, (a, dP). The sigma points
-are FilterPy's, Julier's with lambda = 1, as is the unscented transform; every point flies by the integrator.
+are the rotation vector but for its third power; with the momentum they are the error state of `Mekf`, (a, dP). The
+sigma points are FilterPy's, Julier's with lambda = 1, as is the unscented transform; every point flies by the
+integrator.
 
 Sigma points are drawn anew for each update, so that measurements may come at any time, and the process noise is added
 to what they give: the source keeps the points of the prediction, and adds half of the noise before it.
 
-FilterPy works one trial at a time: `predict` and `update` take about 0.1 ms per trial each, fifty times what `Mekf`
-takes in a batch. The covariance must be positive definite, not only semi-definite; a trial where it is not is lost.
+FilterPy works one trial at a time: `predict` and `update` take about 0.1 ms per trial each, a hundred times and more
+what `Mekf` takes in a batch. The covariance must be positive definite, not only semi-definite; a trial where it is not
+is lost.
 
 Source: Crassidis and Markley, "Unscented Filtering for Spacecraft Attitude Estimation", J. Guidance, Control, and
 Dynamics 26 (2003) 536.

@@ -90,7 +90,7 @@ _ALL: list[Method] = [
         preprocessed.step, preprocessed.step_jacobian, preprocessed.drift, wheels=False, symplectic=False,
     ),
     AttitudeMethod(
-        "exact", "attitude", 2, ("momentum", "energy"), "elliptic functions, exact if free; wheels by Taylor, torque by ABA2",
+        "exact", "attitude", 2, ("momentum", "energy"), "elliptic functions, exact if free; torque by ABA2",
         free_drift.step, free_drift.step_jacobian, free_drift.drift, SUZUKI4, None, None,
     ),
     AttitudeMethod(
