@@ -90,23 +90,39 @@ def climb(T, slope, z, basis, basic, upper, x):
 
 
 @compiled
+def begin(start, scratch):
+    """Copy what the method changes."""
+    T_start, z_start, basis_start = start
+    T, z, basis, basic, upper, x = scratch
+    for j in range(len(z)):
+        z[j], basic[j], upper[j] = z_start[j], False, False
+    for i in range(len(x)):
+        basis[i], x[i] = basis_start[i], 0.0
+        basic[basis[i]] = True
+        for j in range(len(z)):
+            T[i, j] = T_start[i, j]
+
+
+@compiled
 def solve(wrench, inverse, T_start, z_start, basis_start, u, reached):
     """Fill u (trials, n) and the fraction reached (trials) for wrenches (trials, m).
 
     The start is a basis that is optimal for some wrench: its inverse (m, m), T = inverse A (m, n), reduced costs z.
     """
     m, n = T_start.shape
-    T, z, basis, slope, x = T_start.copy(), z_start.copy(), basis_start.copy(), np.empty(m), np.empty(m)
+    T, z, basis, slope, x = np.empty((m, n)), np.empty(n), np.empty(m, np.int64), np.empty(m), np.empty(m)
     basic, upper = np.empty(n, np.bool_), np.empty(n, np.bool_)
     for k in range(len(wrench)):
-        T[:], z[:], basis[:], x[:], basic[:], upper[:] = T_start, z_start, basis_start, 0.0, False, False
+        begin((T_start, z_start, basis_start), (T, z, basis, basic, upper, x))
+        total = 0.0
         for i in range(m):
-            basic[basis[i]], slope[i] = True, 0.0
+            slope[i] = 0.0
             for j in range(m):
                 slope[i] += inverse[i, j] * wrench[k, j]
-        reached[k] = climb(T, slope, z, basis, basic, upper, x)
+            total += slope[i]
+        reached[k] = climb(T, slope, z, basis, basic, upper, x) if np.isfinite(total) else np.nan
         lost = np.isnan(reached[k])
         for j in range(n):
             u[k, j] = np.nan if lost else (1.0 if upper[j] else 0.0)
         for i in range(m):
-            u[k, basis[i]] = np.nan if lost or np.isnan(x[i]) else min(max(x[i], 0.0), 1.0)
+            u[k, basis[i]] = np.nan if lost else min(max(x[i], 0.0), 1.0)

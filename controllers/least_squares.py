@@ -91,7 +91,9 @@ def steepest(H, f, chosen, p, barred, u, least):
 @compiled
 def non_negative(H, f, chosen, barred, L, y, s, u):
     """Minimise u H u / 2 - f u over u >= 0 for one trial; return whether it was done in time."""
-    p, least = 0, FLAT * np.abs(f).max()
+    p, least = 0, 0.0
+    for j in range(len(f)):
+        u[j], barred[j], least = 0.0, False, max(least, FLAT * abs(f[j]))
     for _ in range(PATIENCE * len(f)):
         if p == len(chosen):  # as many as rows: the residual is zero but for round-off
             return True
@@ -105,9 +107,8 @@ def non_negative(H, f, chosen, barred, L, y, s, u):
             continue
         back_substitute(L, y, p + 1, s)
         p = retreat(L, y, H, f, chosen, p + 1, s, u)
-        barred[:] = False
-        for a in range(p):
-            barred[chosen[a]] = True
+        for j in range(len(f)):
+            barred[j] = u[j] > 0.0
     return False
 
 
@@ -118,9 +119,12 @@ def solve(wrench, A, H, u):
     f, y, s, L = np.empty(n), np.empty(m), np.empty(m), np.empty((m, m))
     chosen, barred = np.empty(m, np.uint64), np.empty(n, np.bool_)
     for k in range(len(wrench)):
-        barred[:], u[k], f[:] = False, 0.0, 0.0
-        for i in range(m):
-            for j in range(n):
+        total = 0.0
+        for j in range(n):
+            f[j] = 0.0
+            for i in range(m):
                 f[j] += A[i, j] * wrench[k, i]
-        if not (np.isfinite(f.sum()) and non_negative(H, f, chosen, barred, L, y, s, u[k])):
-            u[k] = np.nan
+            total += f[j]
+        if not (np.isfinite(total) and non_negative(H, f, chosen, barred, L, y, s, u[k])):
+            for j in range(n):
+                u[k, j] = np.nan

@@ -60,6 +60,7 @@ class Mekf:
     inflation: float = 100.0
     widest: tuple[float, float] = (1.0, 0.2)  # standard deviations [rad], [rad/s] up to which it is inflated
     substeps: bool = True  # False: one step of the method, whatever the angle
+    allow_unphysical: bool = False  # for a J that is off: an estimate may break the triangle inequality
     _slices: list[slice] = field(init=False, repr=False)
     _noisy: bool = field(init=False, repr=False)
     _move: Any = field(init=False, repr=False)
@@ -69,7 +70,7 @@ class Mekf:
         psd = np.asarray(self.torque_psd, float)
         psd = check.covariance("torque_psd", psd * UNIT if psd.ndim == 0 else psd, 3)
         between("gate_probability", self.gate_probability, 0.0, 1.0)
-        store(self, J=check.inertia("J", self.J), torque_psd=psd, extras=tuple(self.extras))
+        store(self, J=check.inertia("J", self.J, allow_unphysical=self.allow_unphysical), torque_psd=psd, extras=tuple(self.extras))
         check.positive("patience", self.patience)
         check.positive("inflation", self.inflation)
         check.positive("widest", self.widest)

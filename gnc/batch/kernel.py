@@ -153,7 +153,7 @@ class Kernel:
         for trial in np.ndindex(lead):
             numbers = [Real(x) for a in ins for x in np.ravel(a[trial])]
             with np.errstate(all="ignore"):  # a lost trial is NaN, not a warning
-                values = self._steps(counts[trial], numbers)
+                values = self._steps(float(counts[trial]), numbers)
             for y, core in zip(outs, self.layout.outs, strict=True):
                 y[trial] = np.reshape([next(values) for _ in range(math.prod(core))], core)
         results = tuple(y if y.ndim else y[()] for y in outs)

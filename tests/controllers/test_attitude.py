@@ -46,8 +46,8 @@ def test_the_lyapunov_function_falls_at_every_step_from_many_starts_on_a_tumblin
         values.append(law.lyapunov(x, reference, memory))
         x, r = body.step(x, tau, h), guide.step(r, push, h)
     V = np.array(values)
-    # A command held for h lags by h/2, so V may rise by O(h) of what it falls: seen only where w_e is about zero.
-    assert np.diff(V, axis=0).max() < 1e-5 * V[0].max()
+    # V' = -w_e Kp^-1 Kd w_e is zero where w_e is; there a command held for h may lift V by O(h^3), and no more.
+    assert np.diff(V, axis=0).max() < h**3 * V[0].max()
     assert (V[300:] < V[:-300]).all()
     assert (V[-1] < 1e-3 * V[0]).all()
 

@@ -7,13 +7,13 @@ from scipy.stats import chi2
 from gnc import noise, quaternion
 from gnc.errors import InputError
 from gnc.estimators import consistency, initialise
-from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias, SteadyTorque
+from gnc.estimators.extra_states import ExtraState, Kick, ResidualDipole, SensorBias, SteadyTorque
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.models.sensors import Gyro, Magnetometer
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
-from tests.estimators.tumble import J, NONE, RATE_SIGMA, SENSORS, W_0, attitude_error, flown, measured, run
+from tests.estimators.tumble import J, NONE, SENSORS, W_0, attitude_error, begin, flown, measured, run
 
 RNG = np.random.default_rng(8)
 TILTED = np.array([[1.0, 0.05, -0.03], [0.05, 2.0, 0.08], [-0.03, 0.08, 2.6]])
@@ -74,7 +74,8 @@ def test_other_methods_have_the_sensitivity_to_the_inertia_of_order_four(method)
 
 def test_a_free_tumble_looks_the_same_with_twice_the_inertia() -> None:
     # What the ratios leave out cannot be seen: the attitude does not depend on it.
-    ends = [Mekf(k * TILTED).predict(Mekf(k * TILTED).start(AttitudeState([1.0, 0, 0, 0], W_0), np.eye(6)), NONE, 9.0) for k in (1, 2)]  # fmt: skip
+    x = AttitudeState([1.0, 0, 0, 0], W_0)
+    ends = [mekf.predict(mekf.start(x, np.eye(6)), NONE, 9.0) for mekf in (Mekf(TILTED), Mekf(2.0 * TILTED))]
     np.testing.assert_allclose(ends[0].q_IB, ends[1].q_IB, rtol=0, atol=1e-13)
 
 
@@ -146,10 +147,10 @@ def test_dipole_torque_and_biases_are_found_together() -> None:
     mekf = Mekf(body, extras=extras, gate_probability=1.0)
     sigmas = np.repeat([0.05, 2e-6, 2e-6, 2e-3], 3)
     true = np.concatenate([dipole, torque, magnetometer_bias, gyro_bias])
-    begin = true + sigmas * noise.normal(4, trials, "extras", 12)
+    start = true + sigmas * noise.normal(4, trials, "extras", 12)
     C = initialise.attitude_covariance(1e-4 * np.eye(3), 1e-3)
     q_IB = quaternion.mul(x.q_IB[0], quaternion.exp(0.01 * noise.normal(4, trials, "a", 3)))
-    belief = mekf.start(AttitudeState(q_IB, x.w_B[0] + 1e-3 * noise.normal(4, trials, "w", 3)), C, NONE, begin, np.diag(sigmas**2))
+    belief = mekf.start(AttitudeState(q_IB, x.w_B[0] + 1e-3 * noise.normal(4, trials, "w", 3)), C, NONE, start, np.diag(sigmas**2))
     random = np.swapaxes(noise.normal(4, trials, "z", (len(t), 3, 3)), 0, 1)
     for k in range(1, len(t)):
         belief = mekf.predict(belief, NONE, h, env=field(t[k] - h / 2))
@@ -167,26 +168,22 @@ def test_dipole_torque_and_biases_are_found_together() -> None:
 
 
 def test_inertia_that_is_two_percent_off_is_found_in_a_free_tumble() -> None:
-    # 8.8 deg/s at 0.2 Hz, 1 deg vectors. Without inertia states the filter does not know what it does not know.
-    trials, hz, duration = 60, 0.2, 1200.0
-    wrong = np.diag(J) * (1.0 + 0.02 * noise.normal(2, trials, "J", 3))
-    wrong = wrong * (6.0 / wrong.sum(axis=1, keepdims=True))  # the scale cannot be seen
-    guess = wrong[:, :, None] * np.eye(3)
-    exact = run(Mekf(J, gate_probability=1.0), hz, trials, duration=duration)
-    blind = run(Mekf(guess, torque_psd=1e-6, gate_probability=1.0), hz, trials, duration=duration)
-    mekf = Mekf(guess, extras=(Inertia(form="ratios"),), gate_probability=1.0)
-    x = flown(np.arange(2.0))
-    first = [Measurement(m.z[0], m.valid[0]) for m in measured(x, trials, 1)]
-    q_IB, C = initialise.triad(first[0].z, first[1].z, SENSORS[0].r_I, SENSORS[1].r_I, *np.radians([1.0, 1.0]))
-    w_B = W_0 + RATE_SIGMA * noise.normal(1, trials, "rate", 3)
-    variances = np.diag([0.04**2, 0.04**2, 1e-4, 1e-4, 1e-4])
-    belief = mekf.start(AttitudeState(q_IB, w_B), initialise.attitude_covariance(C, RATE_SIGMA), C_extras=variances)
-    found = run(mekf, hz, trials, duration=duration, belief=belief)
-    print(exact.rms_deg(), blind.rms_deg(), found.rms_deg())
+    # 8.8 deg/s at 0.2 Hz, 1 deg vectors, 300 s; the scale cannot be seen and is right. Against it stands a filter without
+    # inertia states at the process noise that suits it best (1.28 deg at 1e-5, 1.35 at 1e-6, 2.1 at 1e-7).
+    trials, hz, sigmas, state = 60, 0.2, np.array([0.02, 0.04, 0.01, 0.01, 0.01]), Inertia(form="ratios")
+    true = sigmas * noise.normal(2, trials, "J", 5)
+    guess = J - state.inertia(true)
+    exact = run(Mekf(J, gate_probability=1.0), hz, trials)
+    without = run(Mekf(guess, torque_psd=1e-5, gate_probability=1.0, allow_unphysical=True), hz, trials)
+    mekf = Mekf(guess, extras=(state,), gate_probability=1.0, allow_unphysical=True)
+    first = [Measurement(m.z[0], m.valid[0]) for m in measured(flown(np.arange(2.0)), trials, 1)]
+    start = begin(mekf, AttitudeState(NONE, W_0), first, trials, 1, C_extras=np.diag(sigmas**2))
+    found = run(mekf, hz, trials, belief=start)
     assert found.rms_deg() < 1.3 * exact.rms_deg()
-    assert blind.rms_deg() > 1.5 * found.rms_deg()
-    J_found = np.diagonal(mekf.inertia(found.belief), axis1=-2, axis2=-1)
-    assert np.abs(J_found / np.diag(J) - 1.0).max() < 0.005
+    assert without.rms_deg() > 2.0 * found.rms_deg()
+    error = true - found.belief.extras
+    assert consistent(error, found.belief.C[:, 6:, 6:])
+    assert np.sqrt(np.mean((error[:, :2] / [1.0, 2.0]) ** 2)) < 0.005
 
 
 def test_a_users_own_state_may_act_by_a_kick() -> None:
@@ -194,8 +191,6 @@ def test_a_users_own_state_may_act_by_a_kick() -> None:
         """A torque -k times the rotation vector from inertial axes, k unknown."""
 
         def kick(self, q_IB, value, env):
-            from gnc.estimators.extra_states import Kick
-
             a = quaternion.log(q_IB)
             return Kick(-value * a, -value[..., None] * np.eye(3), -a[..., None])
 

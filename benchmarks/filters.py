@@ -1,0 +1,86 @@
+"""Predict and update of a Kalman filter beside FilterPy, and the MEKF as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from filterpy.kalman import KalmanFilter
+
+from benchmarks.timing import Row, interleaved
+from gnc import noise
+from gnc.estimators.kalman import propagate_kernel, update_kernel
+from gnc.estimators.mekf import Mekf
+from gnc.models.sensors.vector_sensor import VectorSensor
+from gnc.models.states import AttitudeState
+
+MANY = 1000
+
+
+def matrices(n: int, m: int, trials: int) -> tuple[np.ndarray, ...]:
+    """Draw C, F, Q, H, R and residuals."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(trials, n, n))
+    F = np.eye(n) + 0.1 * rng.normal(size=(trials, n, n))
+    return (
+        A @ A.swapaxes(1, 2) + np.eye(n),
+        F,
+        np.eye(n),
+        rng.normal(size=(m, n)),
+        np.eye(m),
+        rng.normal(size=(trials, m)),
+    )
+
+
+def filterpy(n: int, m: int) -> Any:
+    """Return one cycle of FilterPy's linear filter of the same size, Joseph form as ours."""
+    C, F, Q, H, R, y = (a[0] if a.ndim == 3 or len(a) == 1 else a for a in matrices(n, m, 1))
+    kf = KalmanFilter(dim_x=n, dim_z=m)
+    kf.F, kf.Q, kf.H, kf.R = F, Q, H, R
+    z = y.reshape(-1, 1)
+
+    def cycle() -> None:
+        kf.x, kf.P = np.zeros((n, 1)), C
+        kf.predict()
+        kf.update(z)
+
+    return cycle
+
+
+def ours(n: int, m: int, trials: int) -> Any:
+    """Return one cycle of our kernels."""
+    C, F, Q, H, R, y = matrices(n, m, trials)
+    if trials == 1:
+        C, F, y = C[0], F[0], y[0]
+    predict, update = propagate_kernel(n), update_kernel(n, m)
+    return lambda: update(predict(C, F, Q), H, R, y, 1.0, np.inf)
+
+
+def mekf_cycle(trials: int) -> Any:
+    """Return predict and two vector updates of the MEKF on the fourth-order variational model."""
+    mekf = Mekf(np.diag([1.0, 2.0, 3.0]), method="vi4")
+    sensors = [VectorSensor(rate_hz=1.0, r_I=r, sigma_deg=1.0) for r in np.eye(3)[:2]]
+    x = AttitudeState(np.array([1.0, 0, 0, 0]), np.radians([4.0, -5, 6]))
+    belief = mekf.start(AttitudeState(x.q_IB, x.w_B + 1e-3 * noise.normal(0, trials, "w", 3)), np.eye(6) * 1e-4)
+    measured = [s.measure(x, None, noise.normal(0, trials, "z", 3)) for s in sensors]
+
+    def cycle() -> None:
+        b = mekf.predict(belief, np.zeros(3), 1.0)
+        for sensor, measurement in zip(sensors, measured, strict=True):
+            b, _ = mekf.update(b, sensor, measurement)
+
+    return cycle
+
+
+def rows() -> Iterator[Row]:
+    """Measure the cycles."""
+    for n, m in ((6, 3), (12, 6)):
+        best = interleaved({"peer": filterpy(n, m), "one": ours(n, m, 1), "many": ours(n, m, MANY)})
+        case = f"Kalman cycle, {n} states, {m} measurements"
+        yield Row(f"{case}, N = 1", "gnc", best["one"] * 1e9, "ns", "FilterPy", best["peer"] / best["one"], ">= 7x")
+        each = best["many"] / MANY
+        yield Row(f"{case}, N = {MANY}", "gnc", each * 1e9, "ns", "FilterPy", best["peer"] / each, ">= 30x")
+    best = interleaved({"one": mekf_cycle(1), "many": mekf_cycle(MANY)})
+    yield Row("MEKF, vi4, predict and two vectors, N = 1", "gnc", best["one"] * 1e6, "us")
+    yield Row(f"MEKF, vi4, predict and two vectors, N = {MANY}", "gnc", best["many"] / MANY * 1e9, "ns")

@@ -1,0 +1,116 @@
+"""Pose filter in dual quaternions without dynamics, driven by measured twists, whose bias it estimates.
+
+    p' = p chi/2,   chi = z - b,   b' = walk;        errors (dxi, db), p = p^ exp(dxi/2), b = b^ + db
+    dxi' = -ad(chi) dxi - db - noise
+
+A measured twist (gyro and velocity sensor) is held for its h, so the pose moves exactly, by exp(h chi), and the
+covariance by the closed-form transition matrix
+
+    F = [[Ad(exp(-h chi)), -h J_r(h chi)], [0, 1]]          J_r: right Jacobian of SE(3)
+
+Without gyro and velocity sensor z is zero and b = -chi: a body of which nothing is known but that its twist changes
+slowly, by the walk. Source: Filipe, Kontitsis and Tsiotras, J. Guidance, Control, and Dynamics 38 (2015) 1625.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc import check, dual_quaternion, lie
+from gnc.batch import batched, where
+from gnc.estimators.dqekf_kernels import correction_kernel
+from gnc.estimators.kalman import Innovation, gate, symmetric_product
+from gnc.estimators.wrench_noise import GAUSS
+from gnc.linalg import block, identity, zeros
+from gnc.models.parameters import between, store
+
+Array = Any
+
+
+class TwistBelief(NamedTuple):
+    """What the filter believes; a state that sensors can predict from. NaN marks a lost trial."""
+
+    dq_IB: Array  # (..., 8)
+    chi_B: Array  # (..., 6) the last twist, freed of its bias [rad/s, m/s]
+    bias: Array  # (..., 6) of the measured twist
+    C: Array  # (..., 12, 12) covariance of (dxi, db)
+    rejected: Array  # (...) valid measurements in a row that the gate refused
+    recoveries: Array  # (...) how often the covariance was inflated
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwistEkf:
+    """The filter's parameters; recovery after rejections is as in `DqEkf`.
+
+    A twist that drops out is bridged by the last one, which is then trusted as far as `coast_psd` says.
+    """
+
+    twist_psd: Array = 0.0  # (..., 6) or a number: white noise of the measured twist [rad^2/s, m^2/s]
+    walk_psd: Array = 0.0  # (..., 6) or a number: of what drives the bias [rad^2/s^3, m^2/s^3]
+    coast_psd: Array = 1e-2  # (..., 6) or a number: white noise of the twist where none was measured
+    gate_probability: float = 0.999
+    patience: int = 5
+    inflation: float = 100.0
+
+    def __post_init__(self) -> None:
+        """Validate once; the kernels do not."""
+        for name in ("twist_psd", "walk_psd", "coast_psd"):
+            density = check.non_negative(name, getattr(self, name))
+            store(self, **{name: density if density.ndim else np.full(6, density)})
+        between("gate_probability", self.gate_probability, 0.0, 1.0)
+        check.positive("patience", self.patience)
+        check.positive("inflation", self.inflation)
+
+    def start(self, dq_IB: Array, C: Array, bias: Array = (0.0,) * 6) -> TwistBelief:
+        """Return the belief before the first twist, with its covariance over (dxi, db)."""
+        C = check.covariance("C", C, 12)
+        lead = np.broadcast_shapes(np.shape(dq_IB)[:-1], np.shape(bias)[:-1], C.shape[:-2])
+        p, b = (np.array(np.broadcast_to(a, (*lead, np.shape(a)[-1])), float) for a in (dq_IB, bias))
+        return TwistBelief(p, -b, b, np.array(np.broadcast_to(C, (*lead, 12, 12))), np.zeros(lead), np.zeros(lead))
+
+    def predict(self, belief: TwistBelief, z: Array, h: Array, valid: Array = True) -> TwistBelief:
+        """Move over h at the measured twist (..., 6); zeros where there is no sensor for it."""
+        densities = self.twist_psd, self.walk_psd, self.coast_psd
+        state = belief.dq_IB, belief.chi_B, belief.C, belief.bias
+        dq_IB, chi_B, C = _predict(*state, z, np.asarray(valid, float), *densities, h)
+        return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=C)
+
+    def update(
+        self, belief: TwistBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
+    ) -> tuple[TwistBelief, Innovation]:
+        """Correct with a measurement (z, valid) of any sensor but those that drive the filter."""
+        expected = sensor.predict(belief, env)
+        H = np.concatenate([expected.H[..., :6], -expected.H[..., 6:]], axis=-1)  # dchi = -db
+        y, m = sensor.residual(measurement[0], expected.z), H.shape[-2]
+        limit = gate(self.gate_probability, m) if gated else np.inf
+        dq_IB, bias, C, rejected, recoveries, S, nis, used = correction_kernel(12, m)(
+            belief.dq_IB, belief.bias, belief.C, belief.rejected, belief.recoveries,
+            H, expected.R, y, np.asarray(measurement[1], float), limit, float(self.patience), self.inflation,
+        )  # fmt: skip
+        chi_B = belief.chi_B + (belief.bias - bias)
+        return TwistBelief(dq_IB, chi_B, bias, C, rejected, recoveries), Innovation(y, S, nis, used > 0.0)
+
+
+def _moved(chi, t):
+    """Return Ad(exp(-t chi)) and -t J_r(t chi), what a twist's error and a bias do to the pose within t."""
+    return dual_quaternion.adjoint(dual_quaternion.exp(-t * chi)), -t * lie.se3_right_jacobian(t * chi)
+
+
+@batched("(8),(6),(12,12),(6),(6),(),(6),(6),(6),()->(8),(6),(12,12)")
+def _predict(dq_IB, chi_B, C, bias, z, valid, twist_psd, walk_psd, coast_psd, h):
+    """Return pose, twist and covariance after h; the process noise by three Gauss points."""
+    measured = valid > 0.0
+    chi_B = where(measured, z - bias, chi_B)
+    white = where(measured, twist_psd, coast_psd)
+    A, B = _moved(chi_B, h)
+    C = symmetric_product(block([[A, B], [zeros(6, 6), identity(6)]]), C)
+    for t, weight in GAUSS:
+        A, B = _moved(chi_B, t * h)
+        scaled = np.concatenate([A * white, zeros(6, 6)]), np.concatenate([B, identity(6)])
+        noise = scaled[0] @ np.concatenate([A, zeros(6, 6)]).T + (scaled[1] * walk_psd) @ scaled[1].T
+        C = C + (0.5 * weight * h) * (noise + noise.T)
+    moved = dual_quaternion.normalize(dual_quaternion.mul(dq_IB, dual_quaternion.exp(h * chi_B)))
+    return moved, chi_B, C

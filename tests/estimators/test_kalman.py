@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from filterpy.kalman import KalmanFilter
+from scipy.stats import chi2
+
+from gnc.estimators.kalman import gate, propagate_kernel, update_kernel
+
+RNG = np.random.default_rng(12)
+SIZES = [(1, 1), (6, 3), (9, 2), (15, 3)]
+
+
+def problem(n, m, *lead):
+    A, B = RNG.standard_normal((*lead, n, n)), RNG.standard_normal((*lead, m, m))
+    C, R = A @ np.swapaxes(A, -1, -2), B @ np.swapaxes(B, -1, -2) + 0.1 * np.eye(m)
+    return C, RNG.standard_normal((*lead, m, n)), R, RNG.standard_normal((*lead, m))
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+def test_an_update_is_filterpys(n, m) -> None:
+    C, H, R, y = problem(n, m)
+    oracle = KalmanFilter(n, m)
+    oracle.P, oracle.H, oracle.R = C.copy(), H, R
+    oracle.update(y[:, None])
+    d, C_new, S, nis, used = update_kernel(n, m)(C, H, R, y, 1.0, np.inf)
+    assert used == 1.0
+    np.testing.assert_allclose(d, oracle.x[:, 0], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(C_new, oracle.P, rtol=1e-9, atol=1e-10 * np.abs(C).max())
+    np.testing.assert_allclose(S, oracle.S, rtol=1e-12)
+    np.testing.assert_allclose(nis, oracle.mahalanobis**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+def test_a_prediction_is_filterpys(n, m) -> None:
+    C, Q, F = problem(n, m)[0], problem(n, m)[0], RNG.standard_normal((n, n))
+    oracle = KalmanFilter(n, m)
+    oracle.P, oracle.F, oracle.Q = C.copy(), F, Q
+    oracle.predict()
+    predicted = propagate_kernel(n)(C, F, Q)
+    np.testing.assert_allclose(predicted, oracle.P, rtol=1e-12, atol=1e-12 * np.abs(oracle.P).max())
+    np.testing.assert_array_equal(predicted, predicted.T)
+
+
+def test_an_update_that_does_not_count_changes_nothing_and_the_batch_has_the_bits_of_the_single() -> None:
+    C, H, R, y = problem(6, 3, 4)
+    y[1] *= 1e3  # beyond the gate
+    y[3] = np.nan
+    valid = np.array([1.0, 1.0, 0.0, 1.0])
+    results = update_kernel(6, 3)(C, H, R, y, valid, gate(0.999, 3) + 1e3 * np.array([1.0, 0.0, 1.0, 1.0]))
+    assert results[4].tolist() == [1.0, 0.0, 0.0, 0.0]
+    np.testing.assert_array_equal(results[0][1:], 0.0)
+    np.testing.assert_array_equal(results[1][1:], 0.5 * (C + np.swapaxes(C, -1, -2))[1:])
+    single = update_kernel(6, 3)(C[0], H[0], R[0], y[0], 1.0, gate(0.999, 3) + 1e3)
+    for alone, together in zip(single, results, strict=True):
+        np.testing.assert_array_equal(alone, together[0])
+
+
+def test_the_covariance_stays_positive_where_the_short_form_does_not() -> None:
+    # A measurement 1e8 times as good as what was known: (1 - K H) C loses its sign to round-off.
+    C, H, R = np.eye(3) * 1e8, np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0 + 1e-7]]), np.eye(2) * 1e-8
+    K = C @ H.T @ np.linalg.inv(H @ C @ H.T + R)
+    assert np.linalg.eigvalsh((np.eye(3) - K @ H) @ C).min() < 0.0
+    C_new = update_kernel(3, 2)(C, H, R, np.zeros(2), 1.0, np.inf)[1]
+    np.testing.assert_array_equal(C_new, C_new.T)
+    assert np.linalg.eigvalsh(C_new).min() > -1e-16 * np.abs(C_new).max()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 6])
+def test_the_gate_lets_the_share_of_good_measurements_in_that_was_asked_for(m) -> None:
+    np.testing.assert_allclose(chi2.cdf(gate(0.999, m), m), 0.999, rtol=1e-12)
+    assert gate(1.0, m) == np.inf
