@@ -19,6 +19,7 @@ from gnc.models.parameters import each, store
 
 Array = Any
 NO_GRAVITY = np.zeros(3)
+ROUND_OFF = 1e-10  # a singular value below this part of the regressors is none
 
 
 class AdaptiveMemory(NamedTuple):
@@ -118,9 +119,8 @@ def excitation(reference: PoseReference) -> tuple[Array, int]:
     Source: Filipe and Tsiotras (2015), proposition on mass and inertia matrix identification.
     """
     Y = _regressor(reference.chi_R, reference.chidot_R)
-    stacked = (Y - Y.mean(axis=0)).reshape(-1, 7)
-    values = np.linalg.svd(stacked, compute_uv=False)
-    return values, int(np.linalg.matrix_rank(stacked))
+    values = np.linalg.svd((Y - Y.mean(axis=0)).reshape(-1, 7), compute_uv=False)
+    return values, int(np.sum(values > ROUND_OFF * np.linalg.norm(Y)))
 
 
 @batched("(6),(6)->(6,7)")
@@ -131,8 +131,8 @@ def _regressor(chi, chidot):
 
 @batched("(8),(6),(8),(6),(6),(),(7),(6),(6),(3),(),(2,6),(7),(6),(),(7),(7),(6),(6)->(6),(),(7),(6)")
 def _adapt(
-    dq_IB, chi_B, dq_IR, chi_R, chidot_R, sign, theta, load, known, gravity, h, gains, K_theta, K_load, delta, low, high,
-    load_limit, wrench_limit,
+    dq_IB, chi_B, dq_IR, chi_R, chidot_R, sign, theta, load, known, gravity, h, gains, K_theta, K_load, delta,
+    low, high, load_limit, wrench_limit,
 ):  # fmt: skip
     """Return the wrench, and sign, theta and load after the interval."""
     Kp, Kd = gains

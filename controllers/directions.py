@@ -1,7 +1,7 @@
 """Directions that move: a vector in inertial axes with its first and second derivative, of any length.
 
-The acceleration of the spacecraft is that of two bodies. What J2 adds turns a roll axis tied to the orbit by about
-1e-6 rad/s, and nothing else by more than 1e-9 rad/s.
+The acceleration of the spacecraft is that of two bodies. What J2 adds, up to 3 J2 n = 4e-6 rad/s in a low orbit, is
+missing from the rate of axes that follow the velocity or the orbit's normal, and only from theirs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.batch import batched
+from gnc.controllers.reference import STILL
 from gnc.linalg import array, cross, zeros
 from gnc.models.environment import Environment, Epoch
 from gnc.models.environment.constants import ASTRONOMICAL_UNIT, EARTH_MU, EARTH_RATE, SUN_SYNCHRONOUS_RATE
@@ -27,8 +28,8 @@ class Direction(NamedTuple):
     """A vector, its velocity and its acceleration; only where it points matters to guidance."""
 
     d_I: Array  # (..., 3)
-    rate_I: Array = np.zeros(3)  # (..., 3)
-    acceleration_I: Array = np.zeros(3)  # (..., 3)
+    rate_I: Array = STILL  # (..., 3)
+    acceleration_I: Array = STILL  # (..., 3)
 
 
 class Target(NamedTuple):

@@ -1,8 +1,8 @@
 """Small linear programmes, one per trial: least cost u with A u = b and 0 <= u <= 1, by the dual simplex method.
 
-Everything starts from one basis that is optimal for some b. With u = 0 and b = 0 it stays optimal; then b grows along the
-ray to the wanted one, and whenever a basic variable meets a bound the dual simplex method exchanges it. So all that is
-passed is optimal, and where no exchange is possible the ray leaves the reachable set.
+Everything starts from one basis that is optimal for some b, and thus for b = 0 and u = 0. Then b grows along the ray to
+the wanted one, and whenever a basic variable meets a bound the dual simplex method exchanges it. So all that is passed
+is optimal, and where no exchange is possible the ray leaves the reachable set.
 """
 
 from __future__ import annotations

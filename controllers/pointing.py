@@ -33,8 +33,8 @@ PARALLEL = 1e-6  # sine below which two body axes count as one
 class Pointing:
     """The reference frame R with axis_B along one direction and roll_axis_B nearest to another.
 
-    With e1 = p/|p|, e2 = p x s/|p x s|, e3 = e1 x e2 from the directions p, s, and likewise from the two body axes, R is
-    what takes the one triad to the other. Its rate in the triad is (e3.n'/|n|, -e3.p'/|p|, e2.p'/|p|) with n = p x s;
+    With e1 = p/|p|, e2 = p x s/|p x s|, e3 = e1 x e2 from the directions p, s, and likewise from the two body axes, R
+    takes the one triad to the other. Its rate in the triad is (e3.n'/|n|, -e3.p'/|p|, e2.p'/|p|) with n = p x s;
     its acceleration is the exact derivative of that. Where p and s are parallel there is no roll, and the result NaN.
     """
 

@@ -54,8 +54,8 @@ class Slew:
 
         For a target that moves give the two attitudes at t_start; the turn is then one against the target.
         """
-        planned = _plan(q_from, q_to, self.rate_limit, self.acceleration_limit)
-        return SlewPlan(*planned, np.broadcast_to(np.asarray(t_start, float), planned[1].shape))
+        axis, angle, ramp_s, coast_s = _plan(q_from, q_to, self.rate_limit, self.acceleration_limit)
+        return SlewPlan(axis, angle, ramp_s, coast_s, np.asarray(t_start, float))
 
     def reference(self, plan: SlewPlan, target: AttitudeReference, t: Array) -> AttitudeReference:
         """Return where the turn to a target, at rest or moving, is at t; before it and after it the ends hold."""

@@ -52,6 +52,8 @@ class ThrusterAllocation:
         n = np.shape(self.wrenches_B)[0] if np.ndim(self.wrenches_B) == 2 else 0
         wrenches_B = check.finite("wrenches_B", self.wrenches_B, (n, 6))
         check.one_of("method", self.method, METHODS)
+        if not set(self.rows) <= set(range(6)):
+            raise InputError(f"rows: expected some of 0 to 5, torque first, got {self.rows!r}")
         store(self, wrenches_B=wrenches_B, cost=each("cost", self.cost, n, "positive"))
         store(self, weights=each("weights", self.weights, len(self.rows), "positive"))
         A = self._columns

@@ -33,7 +33,7 @@ class Belief(NamedTuple):
     rho_B: Array  # (..., 3) that of the wheels, known [kg m^2/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 6 + k, 6 + k) covariance of (a, dP, extras)
-    rejected: Array  # (...) valid measurements in a row that the gate refused
+    rejected: Array  # (...) valid measurements that the gate refused lately, less half of those it let in
     recoveries: Array  # (...) how often the covariance was inflated, or the trial started anew
 
 

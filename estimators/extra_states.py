@@ -16,8 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from gnc import quaternion
 from gnc.batch import batched
 from gnc.linalg import cross, skew
@@ -102,9 +100,3 @@ def _dipole_torque(q_IB, m_B, B_I):
     """Return m x b and its derivatives; turning the body by a changes b = R^T B_I by b x a."""
     b_B = quaternion.inverse_rotate(q_IB, B_I)
     return cross(m_B, b_B), skew(m_B) @ skew(b_B), -skew(b_B)
-
-
-def split(extras: tuple[ExtraState, ...]) -> list[slice]:
-    """Return where each extra state is among the numbers of all."""
-    ends = np.cumsum([0, *(extra.size for extra in extras)])
-    return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]

@@ -39,7 +39,7 @@ FORMS = {  # xx, yy, zz, xy, xz, yz of dJ from the numbers of each form
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inertia(ExtraState):
-    """Deviation of the inertia from the filter's J [kg m^2]: xx, yy, zz, xy, xz, yz, or ratios, where zz = -(xx + yy)."""
+    """Deviation of the inertia from the filter's J [kg m^2]: xx, yy, zz, xy, xz, yz; in ratios zz is -(xx + yy)."""
 
     name: str = "inertia"
     form: str = "full"
@@ -100,7 +100,7 @@ def _stage(P_B, D, tau_B, J, rho_B, h, form):
 
 @functools.cache
 def sensitivity(stages: Sequence[float], form: str) -> Kernel:
-    """Return the kernel P, D, tau, J, rho, h -> P, D of one composed step, D = d(a, dP)/d value; made to be repeated."""
+    """Return the kernel P, D, tau, J, rho, h -> P, D of a composed step, D = d(a, dP)/d value; made to be repeated."""
     k = FORMS[form].shape[1]
 
     @batched(f"(3),(6,{k}),(3),(3,3),(3),()->(3),(6,{k})")

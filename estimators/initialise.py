@@ -15,7 +15,7 @@ from gnc import quaternion
 from gnc.batch import Kernel, batched, where
 from gnc.estimators.attitude_belief import Belief, lost, select
 from gnc.estimators.mekf import Mekf
-from gnc.linalg import array, cross, det3, identity, inv3, skew, zeros
+from gnc.linalg import array, cross, det3, identity, inv3, zeros
 from gnc.models.states import AttitudeState
 
 Array = Any

@@ -20,6 +20,18 @@ LARGEST = 1e150  # beyond, the covariance of a trial has diverged: its products 
 
 
 @functools.cache
+def moving_kernel(step_jacobian: Kernel) -> Kernel:
+    """Return the kernel q, P, C, tau, J, rho, h -> q, P, F C F^T of one substep; made to be repeated."""
+
+    @batched("(4),(3),(6,6),(3),(3,3),(3),()->(4),(3),(6,6)")
+    def move(q_IB, P_B, C, tau_B, J, rho_B, h):
+        q_IB, P_B, F, _ = step_jacobian(q_IB, P_B, tau_B, J, rho_B, h)
+        return quaternion.normalize(q_IB), P_B, symmetric_product(F, C)
+
+    return move
+
+
+@functools.cache
 def augmented_kernel(k: int) -> Kernel:
     """Return the kernel that propagates the covariance of a state with k extra ones.
 
@@ -49,17 +61,18 @@ def augmented_kernel(k: int) -> Kernel:
 def correction_kernel(n: int, m: int) -> Kernel:
     """Return the kernel of an update with m measurements of a state of n numbers.
 
-    x = (P, extras); H is over (a, dw, extras), dw = J^-1 M (dP, dextras). Beyond the Kalman update: R grows by what H
-    leaves out (`_curvature`); `_retract`; after `patience` refusals in a row `_inflated`; a trial whose covariance is
-    not positive or overflows becomes NaN.
+    x = (P, extras); limits = (gate, patience, inflation, widest angle, widest rate); H is over (a, dw, extras), with
+    dw = J^-1 M (dP, dextras). Beyond the Kalman update: R grows by what H leaves out (`_curvature`); `_retract`; after
+    `patience` refusals in a row `_inflated`; a trial whose covariance is not positive or overflows becomes NaN.
     """
     update = update_kernel(n, m)
 
     @batched(
-        f"(4),({n - 3}),({n},{n}),(),(),(3,3),(3,{n - 3}),({m},{n}),({m},{m}),({m}),(),(),(),(),(2)"
+        f"(4),({n - 3}),({n},{n}),(),(),(3,3),(3,{n - 3}),({m},{n}),({m},{m}),({m}),(),(5)"
         f"->(4),({n - 3}),({n},{n}),(),(),({m},{m}),(),()"
     )
-    def correct(q_IB, x, C, rejected, recoveries, J, M, H, R, y, valid, gate, patience, inflation, widest):
+    def correct(q_IB, x, C, rejected, recoveries, J, M, H, R, y, valid, limits):
+        gate, patience, inflation, *widest = limits
         by_momentum = H[:, 3:6] @ solve3(J, M)
         by_momentum[:, 3:] = by_momentum[:, 3:] + H[:, 6:]
         R, was_good = R + _curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)
@@ -86,11 +99,11 @@ def _trace(A):
 def _curvature(H_a, C_a):
     """Return the variance of the part of a measurement that is quadratic in the attitude error, if H is blind to it.
 
-    A vector seen with the error a is off by [b] a + a x (a x b)/2. The second part lies mostly along b, which [b] a does
-    not reach: without its variance, |b|^2 (tr C_a/2)^2 and at most |b|^2, a gate refuses every measurement while the
-    attitude is unknown. It is given to all components, since the rest of the series is of the same size when it counts.
-    With W = H H^T, h^2 = tr W^2/tr W, the matrix (h^2 1 - W)^2/h^2 is b b^T for a vector, and zero for a sensor of the
-    whole attitude, whose residual is a itself; its trace is taken.
+    A vector seen with the error a is off by [b] a + a x (a x b)/2. The second part lies mostly along b, which [b] a
+    does not reach: without its variance, |b|^2 (tr C_a/2)^2 and at most |b|^2, a gate refuses every measurement while
+    the attitude is unknown. It is given to all components: the rest of the series is as large when it counts. With
+    W = H H^T, h^2 = tr W^2/tr W, the matrix (h^2 1 - W)^2/h^2 is b b^T for a vector, and zero for a sensor of the whole
+    attitude, whose residual is a itself; its trace is taken.
     """
     W, half = H_a @ H_a.T, 0.5 * _trace(C_a)
     square = sum((w * w for w in W.ravel()), 0.0)

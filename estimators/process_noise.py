@@ -43,8 +43,7 @@ def add_panel(P_B, Q, tau_B, J, rho_B, torque_psd, h):
 def torque_noise(P_B: Array, tau_B: Array, J: Array, rho_B: Array, torque_psd: Array, h: Array) -> Array:
     """Return Q (..., 6, 6) over (a, dP) of a step that starts with momentum P_B; NaN marks a lost trial."""
     n = substeps.count(P_B, tau_B, J, rho_B, h, substeps.ANGLE / PANEL)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a panel of length NaN, which marks it
-    return add_panel.repeat(counts, P_B, NOTHING, tau_B, J, rho_B, torque_psd, np.asarray(h) / n)[1]
+    return add_panel.repeat(n, P_B, NOTHING, tau_B, J, rho_B, torque_psd, h / n)[1]
 
 
 NOTHING = np.zeros((6, 6))

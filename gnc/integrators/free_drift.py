@@ -43,8 +43,8 @@ DIVIDED = 8  # is added to the group of those whose step is divided
 def kernels(nodes: int) -> tuple[Kernel, Kernel]:
     """Return drift and drift_jacobian with the arguments q_IB, P_B, moments, axes, h, for a number of nodes.
 
-    F = [[C, B], [0, P]] with C = R(f)^T, P = dP_1/dP, B = (h P_1 w^T - [P_1] (P - C))/L^2; at rest B = h J^-1.
-    C - 1 and P - 1 are what is computed, so that B has full relative accuracy for the shortest steps.
+    F = [[C, B], [0, P]] with C = R(f)^T, P = dP_1/dP, B = (h P_1 w^T - [P_1] (P - C))/L^2; at rest B = h J^-1. What is
+    computed are C - 1 and P - 1, so that B has full relative accuracy however short the step.
     """
 
     @batched("(4),(3),(3),(3,3),()->(4),(3)")
@@ -57,12 +57,12 @@ def kernels(nodes: int) -> tuple[Kernel, Kernel]:
     def drift_jacobian(q_IB, P_B, moments, axes, h):
         top = euler_top.start(P_B, moments, axes)
         end = euler_top.end(top, h, nodes)
-        R, v = top.R_BT, skew(end.f_B[1:])
-        C_1, P_1 = 2.0 * (v @ v - end.f_B[0] * v), R @ euler_top.change_jacobian(top, end) @ R.T
+        R, v, one = top.R_BT, skew(end.f_B[1:]), identity(3)
+        dC, dP = 2.0 * (v @ v - end.f_B[0] * v), R @ euler_top.change_jacobian(top, end) @ R.T  # C - 1, P - 1
         n_B, w_B, still = R @ end.n, R @ (top.inverse * top.n), top.L == 0.0
-        B = (end.t * np.outer(n_B, w_B) - skew(n_B) @ (P_1 - C_1)) * (1.0 / where(still, 1.0, top.L))
+        B = (end.t * np.outer(n_B, w_B) - skew(n_B) @ (dP - dC)) * (1.0 / where(still, 1.0, top.L))
         B = where(still, h * (R * top.inverse) @ R.T, B)
-        F = block([[identity(3) + C_1, B], [zeros(3, 3), identity(3) + P_1]])
+        F = block([[one + dC, B], [zeros(3, 3), one + dP]])
         return _unit(mul(q_IB, end.f_B)), _kept(top, end, P_B), F
 
     return drift, drift_jacobian

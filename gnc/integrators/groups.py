@@ -9,13 +9,14 @@ import numpy as np
 
 
 def by_group(
-    groups: Any, run: Callable[..., tuple[Any, ...]], args: Sequence[Any], cores: Sequence[int]
+    groups: np.ndarray, run: Callable[..., tuple[Any, ...]], args: Sequence[Any], cores: Sequence[int]
 ) -> tuple[Any, ...]:
     """Return run(group, *args) of every trial: `groups` holds its number, `cores` counts the axes of each argument.
 
     Arguments broadcast over leading axes as in kernels, and stay as they are if all trials belong to one group.
     """
-    groups = np.asarray(groups)
+    if not np.ndim(groups):
+        return run(int(groups), *args)
     first = int(groups.flat[0]) if groups.size else 0
     if np.all(groups == first):
         return run(first, *args)

@@ -55,8 +55,8 @@ def drift(q_IB, P_B, J, rho_B, h):
 def drift_jacobian(q_IB, P_B, J, rho_B, h):
     """Return what `drift` does, and its exact Jacobian F.
 
-    As in `qvi.drift_jacobian`, F = [[C, B], [0, C + [P_1] B]]. At a given rate w the momentum v = Jm w changes with P by
-    V = -Jm (J^-1 v ds^T + v dd^T) h^2, so that B = B_qvi (1 - (s 1 + [phi]) V).
+    As in `qvi.drift_jacobian`, F = [[C, B], [0, C + [P_1] B]]. At a given rate w the momentum v = Jm w depends on P by
+    V = dv/dP = -Jm (J^-1 v ds^T + v dd^T) h^2, so that B = B_qvi (1 - (s 1 + [phi]) V).
     """
     Jm, ds, dd = modified_inertia(P_B, J, h)
     phi, s, v = solve(_without_wheels(P_B, rho_B), Jm, zeros(3), h)

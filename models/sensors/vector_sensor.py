@@ -51,7 +51,8 @@ class VectorSensor:
 
     def predict(self, x: Any, env: Any = None) -> Prediction:
         """Predict the measurement; H = [[b_B], 0]."""
-        return Prediction(*_predict(columns(x))(attitude(x), self.r_I), self._R)
+        z, H = _predict(columns(x))(attitude(x), self.r_I)
+        return Prediction(z, H, self._R)
 
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""

@@ -7,7 +7,7 @@ and its own error of the first rate. The truth has no process noise and is integ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from gnc.estimators.consistency import nees
 from gnc.estimators.initialise import attitude_covariance, triad
 from gnc.models.sensors.vector_sensor import VectorSensor
 from gnc.models.states import AttitudeState
+from gnc.scenarios.study.filters import Filter
+from gnc.scenarios.study.score import Bound, Score, scored
 
 Array = Any
-
-LOST_DEG = 45.0  # a trial whose mean error in the second half is larger follows the truth no more
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Tumble:
     outliers: float = 0.0  # fraction of measurements that are off by a random direction
     drop_outs: float = 0.0  # fraction of measurements that do not come
     inertia_error: float = 0.0  # relative: the filter believes in J (1 + error) on the first axis
+    states: ClassVar[int] = 6
 
     @property
     def inertia(self) -> np.ndarray:
@@ -57,6 +58,14 @@ class Tumble:
         directions = np.eye(3)[:2]
         return [VectorSensor(rate_hz=rate_hz, r_I=r, sigma_deg=self.sigma_deg) for r in directions]
 
+    def simulate(self, rate_hz: float, trials: int, seed: int) -> Data:
+        """Make the truth, the measurements of all trials, and the Cramer-Rao bound."""
+        return simulate(self, rate_hz, trials, seed)
+
+    def fly(self, f: Filter, psd: float, data: Data) -> Score:
+        """Run a filter over all trials and score it."""
+        return fly(f.make(self.believed_inertia, psd), data, self)
+
 
 class Data(NamedTuple):
     """Truth at the sample times, what was measured, and where a filter starts."""
@@ -67,7 +76,7 @@ class Data(NamedTuple):
     measured: list[list[Any]]  # per time, per sensor: Measurement with trials first
     start: AttitudeState
     C0: Array  # over (a, dw)
-    bound_deg: float
+    bound: Bound
 
 
 def simulate(problem: Tumble, rate_hz: float, trials: int, seed: int) -> Data:
@@ -113,8 +122,8 @@ def _start(
     return AttitudeState(q_IB, w_B), attitude_covariance(C, prior)
 
 
-def _bound(problem: Tumble, flow: Any, truth: list[Any], sensors: list[Any], C0: Array) -> float:
-    """Return the bound on the RMS angle in the second half [deg]; the first measurements are in the start."""
+def _bound(problem: Tumble, flow: Any, truth: list[Any], sensors: list[Any], C0: Array) -> Bound:
+    """Return the bound on the RMS angle in the second half; the first measurements are in the start."""
     gained = []
     for x in truth:
         predictions = [sensor.predict(x) for sensor in sensors]
@@ -122,15 +131,7 @@ def _bound(problem: Tumble, flow: Any, truth: list[Any], sensors: list[Any], C0:
     gained[0] = np.zeros((6, 6))
     C = cramer_rao.posterior(flow.F, flow.Q, np.array(gained), np.mean(C0, axis=0))
     angles = np.trace(C[len(C) // 2 :, :3, :3], axis1=-2, axis2=-1)
-    return float(np.degrees(np.sqrt(angles.mean())))
-
-
-class Score(NamedTuple):
-    """How a filter did."""
-
-    rms_deg: float
-    nees: float
-    lost: int
+    return Bound(float(np.degrees(np.sqrt(angles.mean()))))
 
 
 def fly(mekf: Any, data: Data, problem: Tumble) -> Score:
@@ -150,9 +151,4 @@ def fly(mekf: Any, data: Data, problem: Tumble) -> Score:
             squares.append(quaternion.angle_between(belief.q_IB, x.q_IB) ** 2)
             error, C = inertial_error(belief.q_IB, belief.P_B, belief.C[..., :6, :6], x.q_IB, J @ x.w_B)
             normalised.append(nees(error, C))
-    mean_square, mean_nees = np.mean(squares, axis=0), np.mean(normalised, axis=0)
-    kept = np.degrees(np.sqrt(mean_square)) < LOST_DEG  # false for NaN
-    if not kept.any():
-        return Score(np.nan, np.nan, len(kept))
-    rms = float(np.degrees(np.sqrt(mean_square[kept].mean())))
-    return Score(rms, float(mean_nees[kept].mean()), int(np.sum(~kept)))
+    return scored(np.mean(squares, axis=0), np.mean(normalised, axis=0))

@@ -1,4 +1,4 @@
-"""The attitude filters by their names, as every study and table calls them."""
+"""The filters by their names, as every study and table calls them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnc.errors import InputError
+from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.mekf import Mekf
+from gnc.estimators.pose_motion import TURN
 from gnc.estimators.standard_mekf import StandardMekf
 from gnc.estimators.usque import Usque
 
@@ -21,7 +23,7 @@ class Filter:
 
     name: str
     what: str
-    make: Callable[[Any, float], Any]  # (J, torque PSD)
+    make: Callable[[Any, float], Any]  # (inertia, power spectral density of the unknown torque or wrench)
     tuned: bool  # whether process noise is chosen in its favour; the others know that the truth has none
 
 
@@ -33,7 +35,11 @@ def _standard(linearisation: str) -> Callable[[Any, float], Any]:
     return lambda J, psd: StandardMekf(J, torque_psd=psd, linearisation=linearisation)
 
 
-FILTERS = {
+def _dqekf(method: str, turn: float | None = TURN) -> Callable[[Any, float], Any]:
+    return lambda M, psd: DqEkf(M, method=method, wrench_psd=psd, turn=turn)
+
+
+ATTITUDE = {
     f.name: f
     for f in (
         Filter("mekf-euler", "standard MEKF, Euler linearisation, tuned", _standard("euler"), True),
@@ -45,12 +51,21 @@ FILTERS = {
         Filter("usque", "sigma points", lambda J, psd: Usque(J, method="vi4", torque_psd=psd), False),
     )
 }
-DEFAULT = ("mekf-euler", "mekf-midpoint", "mekf-vi2", "mekf-rk4", "mekf-vi4", "mekf-exact")
+POSE = {
+    f.name: f
+    for f in (
+        Filter("dqekf-vi2", "DQVI: one step of second order", _dqekf("vi2", None), False),
+        Filter("dqekf-rk4", "RK4 with its own transition matrix, substeps", _dqekf("rk4"), False),
+        Filter("dqekf-vi4", "DQVI, fourth order, substeps", _dqekf("vi4"), False),
+        Filter("dqekf-exact", "exact drift about the centre of mass, one step per sample", _dqekf("exact"), False),
+    )
+}
+NOT_BY_DEFAULT = {"usque"}  # a hundred times slower than the others
 
 
-def chosen(names: list[str] | None) -> list[Filter]:
-    """Return the filters by name."""
+def chosen(names: list[str] | None, known: dict[str, Filter]) -> list[Filter]:
+    """Return the filters by name, or all that are fast."""
     for name in names or ():
-        if name not in FILTERS:
-            raise InputError(f"--filters: {name!r} is none of {', '.join(FILTERS)}")
-    return [FILTERS[name] for name in (names or DEFAULT)]
+        if name not in known:
+            raise InputError(f"--filters: {name!r} is none of {', '.join(known)}")
+    return [known[name] for name in (names or [n for n in known if n not in NOT_BY_DEFAULT])]

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from gnc.errors import InputError
 from gnc.estimators.consistency import mean_band
-from gnc.scenarios.study import attitude
 from gnc.scenarios.study.filters import GRID, Filter
+from gnc.scenarios.study.score import Bound, Score
 
 RATES_HZ = (10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
+
+
+class Problem(Protocol):
+    """What can be studied."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long it lasts."""
+
+    @property
+    def rate_rad_s(self) -> float:
+        """How fast the body turns."""
+
+    @property
+    def states(self) -> int:
+        """How many numbers the error state has."""
+
+    def simulate(self, rate_hz: float, trials: int, seed: int) -> Any:
+        """Make truth and measurements, and the `bound` on RMS errors."""
+
+    def fly(self, f: Filter, psd: float, data: Any) -> Score:
+        """Run a filter over all trials."""
 
 
 @dataclass(frozen=True)
@@ -29,27 +51,30 @@ class Point:
     nees_band: tuple[float, float]
     lost: int
     trials: int
-    torque_psd: float  # the filter's process noise [N^2 m^2 s]
+    psd: float  # the filter's process noise [N^2 m^2 s]
     turn_deg: float  # how far the body turns between samples
     consistent: bool  # whether nees is in its band
+    rms_m: float | None = None  # of the position, in pose studies
+    bound_m: float | None = None
+    ratio_m: float | None = None
 
 
 def study(
-    problem: attitude.Tumble, filters: Sequence[Filter], rates_hz: Sequence[float], trials: int, seed: int,
+    problem: Problem, filters: Sequence[Filter], rates_hz: Sequence[float], trials: int, seed: int,
     psd: float | None = None, progress: Callable[[str], None] = lambda what: None,
 ) -> Iterator[Point]:  # fmt: skip
     """Measure every filter at every rate, on the same measurements; psd replaces what filters would choose."""
     check(problem, rates_hz, trials)
     for rate_hz in rates_hz:
-        data = attitude.simulate(problem, rate_hz, trials, seed)
+        data = problem.simulate(rate_hz, trials, seed)
         for f in filters:
             progress(f"{f.name} at {rate_hz:g} Hz")
             levels = (psd,) if psd is not None else GRID if f.tuned else (0.0,)
-            scores = [(attitude.fly(f.make(problem.believed_inertia, q), data, problem), q) for q in levels]
-            yield _point(problem, f, rate_hz, data, trials, *min(scores, key=_rank))
+            scores = [(problem.fly(f, q, data), q) for q in levels]
+            yield _point(problem, f, rate_hz, data.bound, trials, *min(scores, key=_rank))
 
 
-def check(problem: attitude.Tumble, rates_hz: Sequence[float], trials: int) -> None:
+def check(problem: Problem, rates_hz: Sequence[float], trials: int) -> None:
     """Refuse what cannot be studied."""
     if trials < 1:
         raise InputError(f"--trials: expected a whole number > 0, got {trials}")
@@ -61,20 +86,18 @@ def check(problem: attitude.Tumble, rates_hz: Sequence[float], trials: int) -> N
             )
 
 
-def _rank(scored: tuple[attitude.Score, float]) -> tuple[int, float]:
+def _rank(scored: tuple[Score, float]) -> tuple[int, float]:
     score, _ = scored
-    return score.lost, score.rms_deg if np.isfinite(score.rms_deg) else np.inf
+    return score.lost, score.deg if np.isfinite(score.deg) else np.inf
 
 
-def _point(
-    problem: attitude.Tumble, f: Filter, rate_hz: float, data: Any, trials: int, score: attitude.Score, psd: float
-) -> Point:
+def _point(problem: Problem, f: Filter, rate_hz: float, bound: Bound, trials: int, score: Score, psd: float) -> Point:
     kept = trials - score.lost
-    lo, hi = mean_band(6, kept) if kept else (np.nan, np.nan)
+    lo, hi = mean_band(problem.states, kept) if kept else (np.nan, np.nan)
+    metres = (None, None, None) if score.m is None or bound.m is None else (score.m, bound.m, score.m / bound.m)
     return Point(
-        f.name, rate_hz, score.rms_deg, data.bound_deg, score.rms_deg / data.bound_deg, score.nees,
-        (float(lo), float(hi)), score.lost, trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz),
-        bool(lo <= score.nees <= hi),
+        f.name, rate_hz, score.deg, bound.deg, score.deg / bound.deg, score.nees, (float(lo), float(hi)), score.lost,
+        trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz), bool(lo <= score.nees <= hi), *metres,
     )  # fmt: skip
 
 

@@ -34,7 +34,17 @@ def row(p: Point) -> tuple[str, ...]:
 
 def table(points: Sequence[Point]) -> None:
     """Print the table; `!` marks a NEES outside its band."""
-    display.table("accuracy and consistency against the sample rate", HEADER, [row(p) for p in points])
+    header: tuple[str, ...] = HEADER
+    rows = [row(p) for p in points]
+    if points[0].rms_m is not None:
+        header = (*HEADER, "RMS [mm]", "bound [mm]", "ratio")
+        rows = [(*cells, *_metres(p)) for cells, p in zip(rows, points, strict=True)]
+    display.table("accuracy and consistency against the sample rate", header, rows)
+
+
+def _metres(p: Point) -> tuple[str, str, str]:
+    rms, bound, ratio = (x if x is not None else np.nan for x in (p.rms_m, p.bound_m, p.ratio_m))
+    return f"{1e3 * rms:.3g}", f"{1e3 * bound:.3g}", f"{ratio:.3f}"
 
 
 def write(points: Sequence[Point], folder: Path) -> list[Path]:
@@ -65,7 +75,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> None:
     lows, highs = np.array([p.nees_band for p in points if np.isfinite(p.nees_band[0])]).T
     bottom.axhspan(lows.max(), highs.min(), color="k", alpha=0.15, label="95 % band of an honest filter")
     top.set_ylabel("RMS attitude error [deg]")
-    bottom.set(xlabel="sample rate [Hz]", ylabel="mean NEES (6)")
+    bottom.set(xlabel="sample rate [Hz]", ylabel="mean NEES")
     for axes in (top, bottom):
         axes.grid(which="both", alpha=0.25)
         axes.legend(fontsize=8)

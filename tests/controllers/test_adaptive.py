@@ -206,9 +206,7 @@ def test_a_constant_spin_identifies_nothing_beside_a_constant_disturbance():
 def test_estimates_do_not_wind_up_while_the_actuators_are_at_their_limit():
     limit, h, peaks, overshoots = 2.0, 0.1, {}, {}
     for name, known in (("unaware", np.inf), ("aware", limit)):
-        law = AdaptivePoseTracking(
-            **GAINS, K_theta=1.0, K_load=0.8, **WIDE, theta_start=THETA, wrench_limit=known
-        )
+        law = AdaptivePoseTracking(**GAINS, K_theta=1.0, K_load=0.8, **WIDE, theta_start=THETA, wrench_limit=known)
         x, memory = PoseState(dual_quaternion.from_pose(np.eye(4)[0], np.array([40.0, 0, 0])), np.zeros(6)), law.start()
         peak = overshoot = 0.0
         for _ in range(4000):

@@ -10,7 +10,7 @@ from gnc.errors import InputError
 from gnc.models.gyrostat import Gyrostat, GyrostatState
 from gnc.models.rigid_body import RigidBody
 from gnc.models.states import AttitudeState
-from tests.models.turning import hamilton, solution
+from tests.models.turning import hamilton, solution, trial
 
 J = np.array([[0.22, 0.004, -0.003], [0.004, 0.19, 0.002], [-0.003, 0.002, 0.13]])
 REST = AttitudeReference(np.array([1.0, 0.0, 0.0, 0.0]))
@@ -125,7 +125,8 @@ def test_a_tumble_through_half_a_turn_flips_once_and_comes_to_rest():
 def test_body_and_wheels_keep_their_momentum_under_any_command(gains):
     law, rng = GAINS[gains], np.random.default_rng(7)
     craft, h = Gyrostat(J), 0.1
-    x = GyrostatState(*random_states(rng), 0.05 * rng.normal(size=(N, 3)))
+    start = random_states(rng)
+    x = GyrostatState(start.q_IB, start.w_B, 0.05 * rng.normal(size=(N, 3)))
     before, memory = craft.momentum(x), law.start((N,))
     for _ in range(600):
         tau, memory = law.command(x, REST, memory)
@@ -137,7 +138,7 @@ def test_body_and_wheels_keep_their_momentum_under_any_command(gains):
 def test_the_belief_s_wheels_count_and_can_be_told():
     law, rng = GAINS["numbers"], np.random.default_rng(8)
     x, rho = random_states(rng), rng.normal(size=(N, 3))
-    with_wheels = law.command(GyrostatState(*x, rho), REST, law.start((N,)))[0]
+    with_wheels = law.command(GyrostatState(x.q_IB, x.w_B, rho), REST, law.start((N,)))[0]
     assert np.array_equal(with_wheels, law.command(x, REST, law.start((N,)), rho)[0])
     without = law.command(x, REST, law.start((N,)))[0]
     assert with_wheels - without == pytest.approx(np.cross(x.w_B, rho), abs=1e-14)
@@ -148,7 +149,8 @@ def test_tuned_gains_give_the_frequency_and_damping_of_a_small_error():
     small = 1e-6
     push = [law.command(AttitudeState(quaternion.exp(small * e), x), REST, law.start())[0] / small for e in np.eye(3)]
     brake = [law.command(AttitudeState(REST.q_IR, small * e), REST, law.start())[0] / small for e in np.eye(3)]
-    A = np.block([[np.zeros((3, 3)), np.eye(3)], [np.linalg.solve(J, np.array(push).T), np.linalg.solve(J, np.array(brake).T)]])
+    slopes = np.linalg.solve(J, np.hstack([np.array(push).T, np.array(brake).T]))
+    A = np.vstack([np.eye(3, 6, 3), slopes])
     root = complex(-0.6, np.sqrt(1.0 - 0.36)) * 0.3
     poles = np.linalg.eigvals(A)
     assert np.abs(poles.real - root.real).max() < 1e-5
@@ -161,8 +163,7 @@ def test_a_batch_equals_single_trials_bit_for_bit_and_broadcasts():
     memory = type(law.start())(rng.choice([-1.0, 0.0, 1.0], N))
     tau, after = law.command(x, r, memory)
     for k in range(N):
-        one = [type(a)(*(part[k] for part in a)) for a in (x, r, memory)]
-        tau_k, after_k = law.command(*one)
+        tau_k, after_k = law.command(trial(x, k), trial(r, k), trial(memory, k))
         assert np.array_equal(tau[k], tau_k) and after.sign[k] == after_k.sign
     assert law.command(x, REST, law.start())[0].shape == (N, 3)
 
@@ -174,7 +175,10 @@ def test_a_lost_trial_stays_by_itself():
     assert np.isnan(tau[3]).all() and np.isfinite(np.delete(tau, 3, 0)).all()
 
 
-@pytest.mark.parametrize("bad", [{"Kp": 0.0}, {"Kp": -1.0}, {"Kd": np.diag([1.0, 1.0, -1.0])}, {"delta": 1.0}, {"Kp": np.triu(np.ones((3, 3)))}])
+ASKEW, INDEFINITE = np.triu(np.ones((3, 3))), np.diag([1.0, 1.0, -1.0])
+
+
+@pytest.mark.parametrize("bad", [{"Kp": 0.0}, {"Kp": -1.0}, {"Kp": ASKEW}, {"Kd": INDEFINITE}, {"delta": 1.0}])
 def test_gains_that_cannot_work_are_refused_by_name(bad):
     with pytest.raises(InputError, match=f"^{next(iter(bad))}:"):
         dataclasses.replace(GAINS["numbers"], **bad)

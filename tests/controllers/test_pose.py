@@ -6,7 +6,16 @@ from gnc.controllers.pose import PoseTracking
 from gnc.controllers.reference import PoseReference
 from gnc.errors import InputError
 from gnc.models.pose_body import PoseBody, PoseState
-from tests.controllers.pose_cases import CENTRED, OFFSET, error, miss, published_start, random_states, spinning, swinging
+from tests.controllers.pose_cases import (
+    CENTRED,
+    OFFSET,
+    error,
+    miss,
+    published_start,
+    random_states,
+    spinning,
+    swinging,
+)
 
 GAINS = {"Kq": 0.25, "Kr": 0.05, "Kw": 15.0, "Kv": 15.0}
 

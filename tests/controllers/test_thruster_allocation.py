@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog, nnls
@@ -10,6 +8,7 @@ from gnc.models.actuators import ThrusterState
 from tests.controllers.thruster_sets import SETS, askew, pairs
 
 TORQUE = (0, 1, 2)
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the least that HiGHS takes
 
 
 def wrenches(size, n=60, seed=2):
@@ -36,10 +35,10 @@ def test_least_fuel_makes_the_wrench_at_the_cost_of_scipy_s_linear_programme(nam
     made = u @ A.T
     assert np.abs(made - scale[:, None] * wanted).max() < 1e-13 * max(1.0, np.abs(wanted).max())
     for used, b, reached in zip(u, made, scale, strict=True):
-        inside = 1.0 if reached == 1.0 else 1.0 - 1e-7  # on the rim of what can be reached scipy may find nothing
-        least = linprog(cost, A_eq=A, b_eq=inside * b, bounds=(0.0, 1.0))
+        inside = 1.0 if reached == 1.0 else 1.0 - 1e-9  # on the rim of what can be reached scipy may find nothing
+        least = linprog(cost, A_eq=A, b_eq=inside * b, bounds=(0.0, 1.0), options=TIGHT)
         assert least.status == 0
-        assert cost @ used == pytest.approx(least.fun, rel=1e-9 if reached == 1.0 else 1e-5)
+        assert cost @ used == pytest.approx(least.fun, rel=1e-9 if reached == 1.0 else 1e-6)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -103,16 +102,3 @@ def test_thrusters_that_cannot_make_what_is_wanted_are_refused():
     with pytest.raises(InputError, match="adds nothing"):
         ThrusterAllocation(wrenches_B=flat)
     ThrusterAllocation(wrenches_B=flat[np.any(flat, axis=1)], rows=(2, 3, 4))
-
-
-@pytest.mark.jit
-@pytest.mark.parametrize("method", ["fuel", "least squares"])
-def test_twelve_thrusters_take_at_most_2_us_a_trial(method):
-    allocation, wanted = ThrusterAllocation.of(pairs(), method=method), wrenches(0.1, 1000)
-    allocation.command(wanted)
-    times = []
-    for _ in range(200):
-        start = time.perf_counter()
-        allocation.command(wanted)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 1000 * 2e-6

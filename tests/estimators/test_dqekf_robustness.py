@@ -9,7 +9,7 @@ from gnc import noise
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import SensorBias, SteadyTorque
+from gnc.estimators.extra_states import ResidualDipole, SensorBias, SteadyTorque
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.pose_belief import lost
 from gnc.models.pose_body import PoseState
@@ -180,7 +180,8 @@ def test_bad_parameters_are_refused_by_name():
         ({"wrench_psd": -1.0}, "wrench_psd"),
         ({"gate_probability": 1.1}, "gate_probability"),
         ({"turn": 0.0}, "turn"),
-        ({"extras": (Inertia(),)}, "extras: 'inertia'"),
+        ({"extras": (Inertia(),)}, "extras: Inertia"),
+        ({"extras": (ResidualDipole(),)}, "extras: ResidualDipole"),
     ):
         with pytest.raises(InputError, match=words):
             DqEkf(M, **options)

@@ -13,7 +13,7 @@ from gnc.estimators.mekf import Mekf
 from gnc.models.sensors import Gyro, Magnetometer
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
-from tests.estimators.tumble import J, NONE, SENSORS, W_0, attitude_error, begin, flown, measured, run
+from tests.estimators.tumble import NONE, SENSORS, W_0, J, attitude_error, begin, flown, measured, run
 
 RNG = np.random.default_rng(8)
 TILTED = np.array([[1.0, 0.05, -0.03], [0.05, 2.0, 0.08], [-0.03, 0.08, 2.6]])
@@ -100,7 +100,9 @@ def test_a_random_walk_adds_its_density_times_the_time() -> None:
     walk = np.array([1e-8, 2e-8, 3e-8])
     np.testing.assert_allclose(np.diag(belief.C)[6:9], 10.0 * walk, rtol=1e-12)
     np.testing.assert_allclose(np.diag(belief.C)[9:], 10.0 * 1e-10, rtol=1e-12)
-    np.testing.assert_allclose(np.diag(belief.C)[3:6] - np.diag(np.array(J) ** 2) * 1e-12, walk * 10.0**3 / 3, rtol=1e-3)
+    np.testing.assert_allclose(
+        np.diag(belief.C)[3:6] - np.diag(np.array(J) ** 2) * 1e-12, walk * 10.0**3 / 3, rtol=1e-3
+    )
 
 
 def test_a_bias_of_one_of_two_equal_sensors_is_that_of_the_one_it_names() -> None:
@@ -143,14 +145,21 @@ def test_dipole_torque_and_biases_are_found_together() -> None:
     x = flown(t, body, np.array([2e-3, -4e-3, 3e-3]), load)
     magnetometer = Magnetometer(rate_hz=0.5, sigma_T=4e-7)
     gyro = Gyro(rate_hz=0.5, arw=1e-4)
-    extras = ResidualDipole(), SteadyTorque(), SensorBias(name="field", of=Magnetometer), SensorBias(name="gyro", of=gyro)
+    extras = (
+        ResidualDipole(),
+        SteadyTorque(),
+        SensorBias(name="field", of=Magnetometer),
+        SensorBias(name="gyro", of=gyro),
+    )
     mekf = Mekf(body, extras=extras, gate_probability=1.0)
     sigmas = np.repeat([0.05, 2e-6, 2e-6, 2e-3], 3)
     true = np.concatenate([dipole, torque, magnetometer_bias, gyro_bias])
     start = true + sigmas * noise.normal(4, trials, "extras", 12)
     C = initialise.attitude_covariance(1e-4 * np.eye(3), 1e-3)
     q_IB = quaternion.mul(x.q_IB[0], quaternion.exp(0.01 * noise.normal(4, trials, "a", 3)))
-    belief = mekf.start(AttitudeState(q_IB, x.w_B[0] + 1e-3 * noise.normal(4, trials, "w", 3)), C, NONE, start, np.diag(sigmas**2))
+    belief = mekf.start(
+        AttitudeState(q_IB, x.w_B[0] + 1e-3 * noise.normal(4, trials, "w", 3)), C, NONE, start, np.diag(sigmas**2)
+    )
     random = np.swapaxes(noise.normal(4, trials, "z", (len(t), 3, 3)), 0, 1)
     for k in range(1, len(t)):
         belief = mekf.predict(belief, NONE, h, env=field(t[k] - h / 2))
@@ -168,8 +177,8 @@ def test_dipole_torque_and_biases_are_found_together() -> None:
 
 
 def test_inertia_that_is_two_percent_off_is_found_in_a_free_tumble() -> None:
-    # 8.8 deg/s at 0.2 Hz, 1 deg vectors, 300 s; the scale cannot be seen and is right. Against it stands a filter without
-    # inertia states at the process noise that suits it best (1.28 deg at 1e-5, 1.35 at 1e-6, 2.1 at 1e-7).
+    # 8.8 deg/s at 0.2 Hz, 1 deg vectors, 300 s; the scale cannot be seen and is right. Against it stands a filter
+    # without inertia states at the process noise that suits it best (1.28 deg at 1e-5, 1.35 at 1e-6, 2.1 at 1e-7).
     trials, hz, sigmas, state = 60, 0.2, np.array([0.02, 0.04, 0.01, 0.01, 0.01]), Inertia(form="ratios")
     true = sigmas * noise.normal(2, trials, "J", 5)
     guess = J - state.inertia(true)

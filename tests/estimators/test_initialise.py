@@ -25,7 +25,9 @@ def attitudes(n):
 def world(r_I, sigma, n=TRIALS):
     """Attitudes, and measurements of the vectors with noise in each component."""
     q_IB = attitudes(n)
-    b_B = quaternion.inverse_rotate(q_IB[:, None], r_I) + np.asarray(sigma)[:, None] * RNG.standard_normal((n, *r_I.shape))
+    b_B = quaternion.inverse_rotate(q_IB[:, None], r_I) + np.asarray(sigma)[:, None] * RNG.standard_normal(
+        (n, *r_I.shape)
+    )
     return q_IB, b_B
 
 

@@ -59,7 +59,9 @@ class Run:
         return float(self.nees[len(self.nees) // 2 :].mean())
 
 
-def measured(x: AttitudeState, trials: int, seed: int, outliers: float = 0.0, dropouts: float = 0.0) -> list[Measurement]:
+def measured(
+    x: AttitudeState, trials: int, seed: int, outliers: float = 0.0, dropouts: float = 0.0
+) -> list[Measurement]:
     """Measurements (n, trials) of each sensor; outliers are unit vectors of any direction."""
     n, found = len(x.q_IB), []
     for i, sensor in enumerate(SENSORS):
@@ -79,7 +81,9 @@ def begin(mekf: Any, x_0: AttitudeState, first: list[Measurement], trials: int, 
     return mekf.start(AttitudeState(q_IB, w_B), initialise.attitude_covariance(C, RATE_SIGMA), **extras)
 
 
-def run(mekf: Any, hz: float, trials: int, seed: int = 1, duration: float = 300.0, belief: Any = None, **spoil: float) -> Run:
+def run(
+    mekf: Any, hz: float, trials: int, seed: int = 1, duration: float = 300.0, belief: Any = None, **spoil: float
+) -> Run:
     """Filter a free tumble; the truth has J, the filter what it believes."""
     t = np.arange(round(duration * hz) + 1) / hz
     x = flown(t)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from gnc.scenarios.papers.case import Result, at_least, at_most, case
 from gnc.scenarios.study import show
 from gnc.scenarios.study.attitude import Tumble
-from gnc.scenarios.study.filters import chosen
+from gnc.scenarios.study.filters import ATTITUDE, chosen
 from gnc.scenarios.study.sample_rate import Point, study
 
 RATES_HZ = (10.0, 2.0, 1.0, 0.5, 0.2, 0.1)
@@ -24,7 +24,7 @@ TRIALS = 100
 @case("qvi/fig7", title="RMS attitude error of filters against the sample rate, all without process noise")
 def fig7(seed: int) -> Result:
     """Run all filters without process noise, as the truth is: nothing hides a wrong model."""
-    filters = [replace(f, tuned=False) for f in chosen(NAMES)]
+    filters = [replace(f, tuned=False) for f in chosen(NAMES, ATTITUDE)]
     points = list(study(Tumble(), filters, RATES_HZ, TRIALS, seed))
     rms = {(p.filter, p.rate_hz): p.rms_deg for p in points}
     metrics = {f"{name}_{rate:g}_hz_deg": value for (name, rate), value in rms.items()}

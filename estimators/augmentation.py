@@ -1,0 +1,114 @@
+"""All extra states of a filter together: what they add to torque, inertia and readings, and by which derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.estimators.extra_states import ExtraState, Kick
+from gnc.estimators.inertia_states import Inertia, momentum_slope, sensitivity
+from gnc.models.parameters import store
+from gnc.models.sensors.interface import Prediction
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Augmentation:
+    """Extra states one after the other; `values` (..., size) holds all their estimates."""
+
+    states: tuple[ExtraState, ...]
+    size: int = field(init=False)
+    walk: Array = field(init=False)  # (..., size)
+    _parts: tuple[slice, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse names that are not unique, and lay out the states."""
+        names = [state.name for state in self.states]
+        if len(set(names)) < len(names):
+            raise InputError(f"extras: two have the same name, of {', '.join(names)}; give each its own")
+        ends = np.cumsum([0, *(state.size for state in self.states)]).tolist()
+        parts = tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        store(self, size=ends[-1], walk=self._walks(), _parts=parts)
+
+    def _walks(self) -> Array:
+        lead = np.broadcast_shapes(*[state.walk.shape[:-1] for state in self.states])
+        walks = [np.broadcast_to(state.walk, (*lead, state.size)) for state in self.states]
+        return np.concatenate([np.zeros((*lead, 0)), *walks], axis=-1)
+
+    def _each(self, values: Array) -> Iterator[tuple[ExtraState, slice, Array]]:
+        for state, part in zip(self.states, self._parts, strict=True):
+            yield state, part, values[..., part]
+
+    def value(self, values: Array, name: str) -> Array:
+        """Return the estimate of the state of that name."""
+        for state, _, value in self._each(values):
+            if state.name == name:
+                return value
+        raise InputError(f"extras: there is no {name!r}, only {', '.join(state.name for state in self.states)}")
+
+    def inertia(self, J: Array, values: Array) -> Array:
+        """Return J with its estimated deviation."""
+        for state, _, value in self._each(values):
+            dJ = state.inertia(value)
+            J = J if dJ is None else J + dJ
+        return J
+
+    def torque(self, tau_B: Array, values: Array) -> Array:
+        """Return the torque that is constant over a step: the known one and the estimated."""
+        for state, _, value in self._each(values):
+            steady = state.steady_torque(value)
+            tau_B = tau_B if steady is None else np.asarray(tau_B) + steady
+        return tau_B
+
+    def kick(self, q_IB: Array, values: Array, env: Any) -> Kick:
+        """Return the sum of the torques that depend on the attitude."""
+        lead = values.shape[:-1]
+        total = Kick(np.zeros((*lead, 3)), np.zeros((*lead, 3, 3)), np.zeros((*lead, 3, self.size)))
+        for state, part, value in self._each(values):
+            kick = state.kick(q_IB, value, env)
+            if kick is not None:
+                total = Kick(total.tau_B + kick.tau_B, total.T + kick.T, total.D)
+                total.D[..., part] = kick.D
+        return total
+
+    def gains(
+        self, G: Array, P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array, n: Array, stages: Sequence[float]
+    ) -> Array:
+        """Return the derivative (..., 6, size) of a step in n substeps with respect to the states that act in it."""
+        gains = np.zeros((*G.shape[:-2], 6, self.size))
+        for state, part, value in self._each(np.zeros(self.size)):
+            if isinstance(state, Inertia):
+                kernel, nothing = sensitivity(tuple(stages), state.form), np.zeros((6, state.size))
+                gains[..., part] = kernel.repeat(n, P_B, nothing, tau_B, J, rho_B, h / n)[1]
+            elif state.steady_torque(value) is not None:
+                gains[..., part] = G
+        return gains
+
+    def by_momentum(self, w_B: Array) -> Array:
+        """Return M (..., 3, 3 + size) with dw = J^-1 M (dP, dvalues)."""
+        M = np.zeros((*np.shape(w_B)[:-1], 3, 3 + self.size))
+        M[..., :3] = np.eye(3)
+        for state, part, _ in self._each(np.zeros(self.size)):
+            if isinstance(state, Inertia):
+                M[..., 3 + part.start : 3 + part.stop] = -momentum_slope(state.form)(w_B)
+        return M
+
+    def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
+        """Return the sensor's prediction at its estimated bias, with H over (a, dw, values)."""
+        for state, part, value in self._each(values):
+            if state.is_bias_of(sensor):
+                z, H, R = sensor.predict(x, env, bias=value)
+                return Prediction(z, self._wide(H, part, sensor.H_bias), R)
+        z, H, R = sensor.predict(x, env)
+        return Prediction(z, self._wide(H, slice(0, 0), 0.0), R)
+
+    def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
+        lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
+        wide = np.zeros((*lead, H.shape[-2], 6 + self.size))
+        wide[..., :6], wide[..., 6 + part.start : 6 + part.stop] = H, H_bias
+        return wide
