@@ -21,9 +21,12 @@ venv: .venv/installed ## create .venv and install the project with its tools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: venv ## run the best there is so far
+demo: venv ## fly filters and the papers' experiments, in short form; tables here, figures in out/
 	$(BIN)/gnc --version
-	$(BIN)/gnc list
+	$(BIN)/gnc reproduce qvi/fig1
+	$(BIN)/gnc reproduce dqvi/filler
+	$(BIN)/gnc study sample-rate --rates 5,2,1,0.5,0.2,0.1 --trials 50
+	@echo 'more: gnc list'
 
 test: venv ## run the fast tests
 	$(BIN)/python -m pytest -q -n $(JOBS)

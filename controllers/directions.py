@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.batch import batched
-from gnc.controllers.reference import STILL
 from gnc.linalg import array, cross, zeros
 from gnc.models.environment import Environment, Epoch
 from gnc.models.environment.constants import ASTRONOMICAL_UNIT, EARTH_MU, EARTH_RATE, SUN_SYNCHRONOUS_RATE
@@ -28,8 +27,8 @@ class Direction(NamedTuple):
     """A vector, its velocity and its acceleration; only where it points matters to guidance."""
 
     d_I: Array  # (..., 3)
-    rate_I: Array = STILL  # (..., 3)
-    acceleration_I: Array = STILL  # (..., 3)
+    rate_I: Array = np.zeros(3)  # (..., 3)
+    acceleration_I: Array = np.zeros(3)  # (..., 3)
 
 
 class Target(NamedTuple):

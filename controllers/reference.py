@@ -19,27 +19,17 @@ import numpy as np
 Array = Any
 
 
-def _constant_zeros(n: int) -> Array:
-    """Return zeros that nobody can write to, as all references share them."""
-    zeros = np.zeros(n)
-    zeros.setflags(write=False)
-    return zeros
-
-
-STILL, STILL6 = _constant_zeros(3), _constant_zeros(6)
-
-
 class AttitudeReference(NamedTuple):
     """An attitude to hold or to follow; by default at rest against inertial space."""
 
     q_IR: Array  # (..., 4) takes reference components to inertial ones
-    w_R: Array = STILL  # (..., 3) rate of R against I, R axes [rad/s]
-    wdot_R: Array = STILL  # (..., 3) its derivative, the same in R axes and in inertial space [rad/s^2]
+    w_R: Array = np.zeros(3)  # (..., 3) rate of R against I, R axes [rad/s]
+    wdot_R: Array = np.zeros(3)  # (..., 3) its derivative, the same in R axes and in inertial space [rad/s^2]
 
 
 class PoseReference(NamedTuple):
     """A pose to hold or to follow; by default at rest against inertial space."""
 
     dq_IR: Array  # (..., 8) takes reference components to inertial ones
-    chi_R: Array = STILL6  # (..., 6) twist [w_R, v_R] of R against I, R axes [rad/s, m/s]
-    chidot_R: Array = STILL6  # (..., 6) derivative of those numbers [rad/s^2, m/s^2]
+    chi_R: Array = np.zeros(6)  # (..., 6) twist [w_R, v_R] of R against I, R axes [rad/s, m/s]
+    chidot_R: Array = np.zeros(6)  # (..., 6) derivative of those numbers [rad/s^2, m/s^2]

@@ -55,10 +55,15 @@ def sample_rate(
         raise InputError(f"--problem: {problem!r} is neither attitude nor pose")
     if problem == "pose" and (outliers or drop_outs or inertia_error):
         raise InputError("--outliers, --drop-outs and --inertia-error are for the attitude problem")
-    common = {"prior_deg_s": prior_deg_s, "duration_s": duration_s}
-    studied: Problem = pose.Target(**common)
+    studied: Problem = pose.Target(prior_deg_s=prior_deg_s, duration_s=duration_s)
     if problem == "attitude":
-        studied = attitude.Tumble(**common, outliers=outliers, drop_outs=drop_outs, inertia_error=inertia_error)
+        studied = attitude.Tumble(
+            prior_deg_s=prior_deg_s,
+            duration_s=duration_s,
+            outliers=outliers,
+            drop_outs=drop_outs,
+            inertia_error=inertia_error,
+        )
     known = ATTITUDE if problem == "attitude" else POSE
     wanted, rates_hz = chosen(filters.split(",") if filters else None, known), _numbers("--rates", rates)
     check(studied, rates_hz, trials)
