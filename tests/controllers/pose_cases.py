@@ -56,7 +56,8 @@ def error(x, reference):
     R_R = Rotation.from_quat(np.broadcast_to(q_R, q_B.shape), scalar_first=True)
     q_RB = (R_R.inv() * R_B).as_quat(canonical=True, scalar_first=True)
     away = r_B - r_R
-    w_I, v_I = R_R.apply(reference.chi_R[..., :3]), R_R.apply(reference.chi_R[..., 3:])
+    chi_R = np.array(reference.chi_R)  # SciPy takes no read-only arrays
+    w_I, v_I = R_R.apply(chi_R[..., :3]), R_R.apply(chi_R[..., 3:])
     carried = np.concatenate([R_B.inv().apply(w_I), R_B.inv().apply(v_I + np.cross(w_I, away))], -1)
     return q_RB, R_B.inv().apply(away), x.chi_B - carried
 
