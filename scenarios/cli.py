@@ -13,6 +13,7 @@ import typer
 
 from gnc import __version__
 from gnc.errors import InputError
+from gnc.scenarios.design import app as design
 from gnc.scenarios.study.command import app as study
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ CHECK_FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 app.add_typer(study, name="study")
+app.add_typer(design, name="design")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
 

@@ -25,8 +25,8 @@ KINDS = "SRPRR"  # from the shoulder to the hand
 NAMES = ("shoulder", "elbow", "boom", "wrist", "hand")
 SIDES = {"left": 1.0, "right": -1.0}
 END_S, PUSH_S = 10.0, (4.0, 7.0)
-STIFFNESS = np.tile([20.0, 20.0, 20.0, 10.0, 20.0, 2.0, 0.5], 2)  # of the motors [N m/rad, N/m]
-DAMPING = np.tile([15.0, 15.0, 15.0, 8.0, 15.0, 1.0, 0.3], 2)  # [N m s/rad, N s/m]
+STIFFNESS = np.tile([0.5, 6.0, 6.0, 5.0, 8.0, 0.8, 0.2], 2)  # of the motors [N m/rad, N/m]
+DAMPING = np.tile([0.4, 4.0, 4.0, 3.0, 5.0, 0.6, 0.15], 2)  # [N m s/rad, N s/m]
 PUSH = np.array([0.0, 0.0, 0.05, -3.0, 0.2, 0.0])  # on the left hand: [torque, force] in its axes [N m, N]
 
 
