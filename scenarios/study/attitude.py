@@ -16,7 +16,7 @@ from gnc.estimators import cramer_rao
 from gnc.estimators.attitude_belief import inertial_error
 from gnc.estimators.consistency import nees
 from gnc.estimators.initialise import attitude_covariance, triad
-from gnc.models.sensors.vector_sensor import VectorSensor
+from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState
 from gnc.scenarios.study.filters import Filter
 from gnc.scenarios.study.score import Bound, Score, scored
