@@ -1,0 +1,57 @@
+"""Accelerations of chains of bodies beside Pinocchio's articulated-body algorithm, and how the cost grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from matplotlib.figure import Figure
+
+from benchmarks.timing import Row, interleaved
+from gnc.models.multibody.articulated import accelerations
+from gnc.models.multibody.parts import TreeState
+from tests.models.multibody import samples
+from tests.models.multibody.pinocchio_tree import Oracle
+
+MANY = 1000
+SIZES = (4, 16, 64, 128)
+PICTURE = Path(__file__).with_name("multibody.png")
+
+
+def costs(bodies: int) -> tuple[float, float]:
+    """Return the time for one state [s]: ours in a batch of 1000, Pinocchio's called from Python state by state."""
+    tree = samples.tree(1, "R" * (bodies - 1), list(range(bodies - 1)))
+    x, effort = samples.state(1, tree, (MANY,)), samples.loads(2, tree, (MANY,))[0]
+    oracle, one = Oracle(tree), TreeState(*(a[0] for a in x))
+    q, v, tau = oracle.q(one), oracle.v(one.twist_B, one.rate), oracle.v(np.zeros(6), effort[0])
+    best = interleaved(
+        {
+            "gnc": lambda: accelerations(tree, x, effort),
+            "pinocchio": lambda: pin.aba(oracle.model, oracle.data, q, v, tau),
+        }
+    )
+    return best["gnc"] / MANY, best["pinocchio"]
+
+
+def draw(ours: np.ndarray, theirs: np.ndarray, growth: float) -> None:
+    """Draw cost over the number of bodies."""
+    figure = Figure(figsize=(6.5, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.loglog(SIZES, 1e6 * ours, "o-", label=f"gnc, batch of {MANY}: grows as B^{growth:.2f} from 16 on")
+    axes.loglog(SIZES, 1e6 * theirs, "s--", label="Pinocchio ABA, called from Python")
+    axes.set(xlabel="bodies B", ylabel="time per state [us]", title="Accelerations of a chain with revolute joints")
+    axes.grid(which="both", alpha=0.3)
+    axes.legend()
+    figure.savefig(PICTURE, dpi=120)
+
+
+def rows() -> Iterator[Row]:
+    """Measure all sizes and draw benchmarks/multibody.png."""
+    ours, theirs = np.transpose([costs(B) for B in SIZES])
+    growth = float(np.polyfit(np.log(SIZES[1:]), np.log(ours[1:]), 1)[0])
+    for B, a, b in zip(SIZES, ours, theirs, strict=True):
+        yield Row(f"accelerations, B = {B}, N = {MANY}", "gnc", a * 1e6, "us", "Pinocchio ABA", b / a, ">= 0.33x")
+    yield Row("growth exponent, B = 16 to 128", "gnc", growth, "", target="1 is linear")
+    draw(ours, theirs, growth)

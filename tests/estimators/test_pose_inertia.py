@@ -1,0 +1,187 @@
+import numpy as np
+import pytest
+
+from gnc import dual_quaternion as dq
+from gnc import noise, spatial
+from gnc.estimators import consistency, pose_motion
+from gnc.estimators.cramer_rao import information, posterior
+from gnc.estimators.dqekf import DqEkf
+from gnc.estimators.extra_states import SteadyTorque
+from gnc.estimators.inertia_states import FORMS, Inertia
+from gnc.estimators.pose_inertia import deviated, inertia_slope
+from gnc.models.pose_body import PoseState
+from tests.estimators.rendezvous import C_0, CAMERA, J_COM, R_G, SIGMA, START, M, dispersed, errors, flight, in_band
+
+POSE = dq.from_pose([0.5, 0.5, -0.5, 0.5], [1.0, 2.0, 3.0])
+CHI = np.array([0.12, -0.16, 0.08, 0.8, -0.4, 1.2])
+WRENCH = np.array([0.05, -0.02, 0.03, 0.4, -0.3, 0.2])
+
+
+def differences(function, size, step):
+    """Return the derivative of a function by central differences."""
+    return np.stack([(function(d) - function(-d)) / (2.0 * step) for d in step * np.eye(size)], axis=-1)
+
+
+def by_differences(form, method, wrench, h):
+    """Return what `inertia_slope` should be, by moving bodies of other inertia."""
+    state, (p, chi) = Inertia(form=form), pose_motion.move(method, POSE, CHI, wrench, M, h)[:2]
+
+    def end(x):
+        q, moved = pose_motion.move(method, POSE, CHI, wrench, deviated(M, state.inertia(x)), h)[:2]
+        return np.r_[dq.log(dq.mul(dq.conj(p), q)), moved - chi]
+
+    return differences(end, state.size, 1e-3), chi
+
+
+# The derivative
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", ["vi2", "vi4"])
+@pytest.mark.parametrize(("wrench", "h"), [(None, 5.0), (None, -2.0), (WRENCH, 5.0)])
+def test_the_slope_is_that_of_what_was_done(form, method, wrench, h):
+    """In substeps, over up to 60 deg, forwards and backwards, under torque and force; of about 5e-3 at the largest."""
+    expected, chi = by_differences(form, method, wrench, h)
+    slope = inertia_slope(form, method, CHI, chi, wrench, M, h)
+    np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-9)
+    assert np.abs(expected).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", ["rk4", "exact"])
+@pytest.mark.parametrize("wrench", [None, WRENCH])
+def test_other_methods_take_the_slope_of_vi4(method, wrench):
+    expected, chi = by_differences("ratios", method, wrench, 5.0)
+    slope = inertia_slope("ratios", method, CHI, chi, wrench, M, 5.0)
+    np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-3 * np.abs(expected).max())
+
+
+def test_the_exact_motion_has_its_slope_over_any_step_even_if_it_is_not_divided():
+    """200 deg in one step: the substeps of the slope are its own."""
+    expected, chi = by_differences("ratios", "exact", None, 16.0)
+    slope = inertia_slope("ratios", "exact", CHI, chi, None, M, 16.0, turn=None)
+    np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-3 * np.abs(expected).max())
+
+
+def test_a_free_body_of_larger_inertia_in_the_same_ratios_moves_alike_and_under_a_wrench_it_does_not():
+    scale = J_COM[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    for wrench, least, most in ((None, 0.0, 1e-13), (WRENCH, 1e-3, 1.0)):
+        chi = pose_motion.move("vi4", POSE, CHI, wrench, M, 5.0)[1]
+        change = inertia_slope("full", "vi4", CHI, chi, wrench, M, 5.0) @ scale
+        assert least <= np.abs(change).max() < most
+
+
+def test_the_deviation_is_that_of_the_inertia_about_the_centre_of_mass():
+    dJ = np.array([[3.0, 1, -2], [1, -1, 0.5], [-2, 0.5, -2]])
+    np.testing.assert_allclose(deviated(M, dJ), spatial.inertia(200.0, R_G, J_COM + dJ), rtol=0, atol=1e-12)
+
+
+def test_trials_have_the_bits_of_one_alone_and_a_lost_one_touches_no_other():
+    chi = CHI * np.array([1.0, 10.0, np.nan, 1e12])[:, None]
+    moved = pose_motion.move("vi4", POSE, chi, WRENCH, M, 4.0)[1]
+    together = inertia_slope("ratios", "vi4", chi, moved, WRENCH, M, 4.0)
+    assert np.isnan(together[2:]).any(axis=(-1, -2)).all()
+    for k in range(2):
+        np.testing.assert_array_equal(together[k], inertia_slope("ratios", "vi4", chi[k], moved[k], WRENCH, M, 4.0))
+
+
+# The filter
+
+
+@pytest.mark.parametrize("method", ["vi2", "vi4"])
+@pytest.mark.parametrize("wrench", [None, WRENCH])
+def test_mean_and_covariance_move_with_the_estimated_inertia(method, wrench):
+    """The mean as that of a filter that is told this inertia; the covariance by the derivative, in differences."""
+    values = np.array([2.0, -1.0, 0.5, 1.0, -0.7, 0.01, -0.02, 0.03])
+    dqekf = DqEkf(M, method, extras=(Inertia(form="ratios"), SteadyTorque()))
+    belief = dqekf.start(PoseState(POSE, CHI), C_0, values, np.diag([4.0] * 5 + [1e-4] * 3))
+    end = dqekf.predict(belief, wrench, 5.0)
+    told = DqEkf.of(200.0, R_G, J_COM + Inertia(form="ratios").inertia(values[:5]), method=method)
+    torque = np.r_[values[5:], 0, 0, 0] + (0.0 if wrench is None else wrench)
+    same = told.predict(told.start(PoseState(POSE, CHI), C_0), torque, 5.0)
+    np.testing.assert_allclose(end.dq_IB, same.dq_IB, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(end.chi_B, same.chi_B, rtol=0, atol=1e-12)
+
+    def moved(d):
+        start = belief._replace(dq_IB=dq.mul(POSE, dq.exp(d[:6])), chi_B=CHI + d[6:12], extras=values + d[12:])
+        x = dqekf.predict(start, wrench, 5.0)
+        return np.r_[errors(dqekf.state(x), end), x.extras - values]
+
+    F = differences(moved, 20, 1e-5)
+    sigma = np.sqrt(np.diag(end.C))
+    np.testing.assert_allclose((F @ belief.C @ F.T - end.C) / np.outer(sigma, sigma), 0.0, rtol=0, atol=1e-7)
+
+
+def test_linearised_about_the_estimate_itself_a_prediction_is_the_usual_one():
+    dqekf = DqEkf(M, wrench_psd=1e-6, extras=(Inertia(form="ratios"),))
+    belief = dqekf.start(dispersed(1, 4), C_0, np.array([2.0, -1.0, 0.5, 1.0, -0.7]), 4.0 * np.eye(5))
+    usual, same = dqekf.predict(belief, None, 3.0), dqekf.predict(belief, None, 3.0, about=belief)
+    for a, b in zip(usual, same, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-13)
+
+
+# A target whose inertia is 2 % off: 3 deg/s, pose to 1 cm and 0.5 deg every 3 s, 600 s
+
+TRIALS, H, RATIOS = 100, 3.0, Inertia(form="ratios", walk=1e-6)
+SIGMA_J = 0.02 * np.array([120.0, 90, 60, 60, 60])  # of xx, yy, xy, xz, yz
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return flight(START, 600.0, H)
+
+
+@pytest.fixture(scope="module")
+def off():
+    """Return the deviations to be found, and what the filters are told instead of M."""
+    true = SIGMA_J * noise.normal(2, TRIALS, "J", 5)
+    return true, deviated(M, -RATIOS.inertia(true))
+
+
+def fly(dqekf, truths):
+    """Return the errors of pose, twist and extra states (zero true), their NEES without the extra states, and C."""
+    drawn = noise.normal(1, TRIALS, "camera", (len(truths), 8))
+    belief = dqekf.start(dispersed(1, TRIALS), C_0, C_extras=np.diag(SIGMA_J**2) if dqekf.extras else None)
+    e, C = [], []
+    for k, x in enumerate(truths[1:]):
+        belief = dqekf.predict(belief, None, H)
+        belief, _ = dqekf.update(belief, CAMERA, CAMERA.measure(x, None, drawn[:, k]), gated=False)
+        e.append(np.concatenate([errors(x, belief), -belief.extras], axis=-1))
+        C.append(belief.C)
+    return np.array(e), np.array(C)
+
+
+def rms(e):
+    """Return those of attitude [deg] and position [mm] in the second half."""
+    parts = e[len(e) // 2 :, :, :6].reshape(-1, 2, 3)
+    return np.sqrt((parts**2).sum(axis=-1).mean(axis=0)) * [np.degrees(1.0), 1e3]
+
+
+def least(truths, flow):
+    """Return the Cramer-Rao bound of `rms`, the ratios among the unknowns."""
+    F = np.tile(np.eye(17), (len(flow.F), 1, 1))
+    F[:, :12, :12] = flow.F
+    for k, (x, y) in enumerate(zip(truths[:-1], truths[1:], strict=True)):
+        F[k, :12, 12:] = inertia_slope("ratios", "vi4", x.chi_B, y.chi_B, None, M, H)
+    measured = np.tile(information(np.eye(6, 17), np.diag(SIGMA**2)), (len(truths), 1, 1))
+    measured[0] = 0.0
+    start = np.zeros((17, 17))
+    start[:12, :12], start[12:, 12:] = C_0, np.diag(SIGMA_J**2)
+    bound = posterior(F, 0.0, measured, start)[1:]
+    variances = np.diagonal(bound, axis1=-2, axis2=-1)[len(bound) // 2 :, :6]
+    return np.sqrt(variances.reshape(-1, 2, 3).sum(axis=-1).mean(axis=0)) * [np.degrees(1.0), 1e3]
+
+
+def test_a_targets_inertia_that_is_two_percent_off_is_found(truth, off):
+    (truths, flow), (true, guess) = truth, off
+    known, _ = fly(DqEkf(M, "exact"), truths)
+    wrong, _ = fly(DqEkf(guess, "exact"), truths)
+    found, C = fly(DqEkf(guess, "exact", extras=(RATIOS,)), truths)
+    found[..., 12:] += true
+    n12, n17, n5 = (consistency.nees(found[..., s], C[..., s, s]) for s in (slice(12), slice(17), slice(12, 17)))
+    print(rms(known), rms(wrong), rms(found), least(truths, flow))
+    print(n12.mean(), n12[-1].mean(), n17.mean(), n17[-1].mean(), n5.mean(), n5[-1].mean())
+    for q in (1e-4, 3e-4, 1e-3):
+        tuned, _ = fly(DqEkf(guess, "vi4", wrench_psd=[q] * 3 + [0.0] * 3), truths)
+        print(q, rms(tuned))
+    print(np.sqrt(np.mean(found[-1, :, 12:] ** 2, axis=0)) / [120, 90, 60, 60, 60])
+    assert 0
