@@ -41,7 +41,6 @@ lint: venv ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p gnc
-	$(BIN)/mypy tests
 
 format: venv ## put the code into the agreed form
 	$(BIN)/ruff check --fix .

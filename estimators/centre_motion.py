@@ -46,6 +46,12 @@ def to_centre(chi_B: Array, M: Array) -> Array:
     return block([[one, NIL, NIL, NIL], [-arm, one, NIL, NIL], [NIL, NIL, J, NIL], [-V, NIL, -arm, one]])
 
 
+def with_translation(F: Array, h: Array) -> Array:
+    """Return F of (a, r, dP, u) after h from that of the rotation, of (a, dP)."""
+    C, B, D = F[:3, :3], F[:3, 3:], F[3:, 3:]
+    return block([[C, NIL, B, NIL], [NIL, C, NIL, h * C], [NIL, NIL, D, NIL], [NIL, NIL, NIL, C]])
+
+
 @batched("(8),(6),(6,6)->(4),(3),(3,3)")
 def _rotation(dq_IB, chi_B, M):
     """Return attitude, angular momentum and inertia about the centre of mass."""
@@ -61,9 +67,8 @@ def _assembled(dq_IB, chi_B, q_1, P_1, F, M, h):
     r_1 = dual_quaternion.transform_point(dq_IB, r_g) + h * v_I - quaternion.rotate(q_1, r_g)
     centre_1 = np.concatenate([inv3(J) @ P_1, quaternion.inverse_rotate(q_1, v_I)])
     chi_1 = spatial.shift_twist(centre_1, -r_g)
-    C, B, D = F[:3, :3], F[:3, 3:], F[3:, 3:]
-    whole = block([[C, NIL, B, NIL], [NIL, C, NIL, h * C], [NIL, NIL, D, NIL], [NIL, NIL, NIL, C]])
-    return dual_quaternion.from_pose(q_1, r_1), chi_1, to_reference(chi_1, M) @ whole @ to_centre(chi_B, M)
+    whole = to_reference(chi_1, M) @ with_translation(F, h) @ to_centre(chi_B, M)
+    return dual_quaternion.from_pose(q_1, r_1), chi_1, whole
 
 
 def drift(turned: Callable[..., Any], dq_IB: Array, chi_B: Array, M: Array, h: Array) -> tuple[Array, Array, Array]:

@@ -10,8 +10,9 @@ pose and twist are then estimated. Errors: (dxi, dchi), p = p^ exp(dxi/2), chi =
     belief, innovation = dqekf.update(belief, sensor, sensor.measure(truth, env, noise), env)
 
 Any sensor of `gnc.models.sensors` will do: a relative pose, z = log(p^* p_m) with H = [1 0]; a position, a direction, a
-rate. With the biases of a gyro and of a velocity sensor among its extra states the filter has 18 states; `TwistEkf` is
-the one that needs no dynamics. Over long intervals from a bad start, `advance` does both halves better.
+rate. With the biases of a gyro and of a velocity sensor among its extra states the filter has 18 states, with the
+inertia of an unknown target, `Inertia(form="ratios")`, 17; `TwistEkf` is the one that needs no dynamics. Over long
+intervals from a bad start, `advance` does both halves better.
 
 Source: DQVI for the motion; Filipe, Kontitsis and Tsiotras, J. Guidance, Control, and Dynamics 38 (2015) 1625, for the
 multiplicative error of the pose.
@@ -29,8 +30,10 @@ from gnc.errors import InputError
 from gnc.estimators import pose_motion
 from gnc.estimators.dqekf_kernels import correction_kernel, propagation_kernel, relinearised_kernel
 from gnc.estimators.extra_states import ExtraState
+from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.kalman import Innovation, gate, propagate_kernel
 from gnc.estimators.pose_belief import PoseBelief, vector
+from gnc.estimators.pose_inertia import deviated, inertia_slope
 from gnc.estimators.wrench_noise import NOTHING, wrench_noise
 from gnc.models.parameters import between, store
 from gnc.models.pose_body import PoseState
@@ -49,7 +52,7 @@ class DqEkf:
     M: Array  # (..., 6, 6) about the reference point, body axes, angular first [kg m^2, kg m, kg]
     method: str = "vi4"  # one of pose_motion.METHODS
     wrench_psd: Array = 0.0  # (..., 6, 6), (..., 6) or a number: of the unknown wrench about the reference point
-    extras: tuple[ExtraState, ...] = ()  # biases of sensors, a steady torque
+    extras: tuple[ExtraState, ...] = ()  # biases of sensors, a steady torque, the inertia about the centre of mass
     gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
     patience: int = 5
     inflation: float = 100.0
@@ -68,8 +71,9 @@ class DqEkf:
         check.positive("turn", pose_motion.TURN if self.turn is None else self.turn)
         kinds: list[type[ExtraState]] = [type(extra) for extra in self.extras]
         for kind in kinds:
-            if kind.inertia is not ExtraState.inertia or kind.kick is not ExtraState.kick:
-                raise InputError(f"extras: {kind.__name__} is for the attitude filter; use biases or a steady torque")
+            own_inertia = kind.inertia is not ExtraState.inertia and not issubclass(kind, Inertia)
+            if own_inertia or kind.kick is not ExtraState.kick:
+                raise InputError(f"extras: {kind.__name__} is for the attitude filter; use biases, torque or Inertia")
         store(self, M=check.inertia6("M", self.M), wrench_psd=psd, extras=tuple(self.extras))
         ends = np.cumsum([0, *(extra.size for extra in self.extras)]).tolist()
         slices = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
@@ -105,6 +109,14 @@ class DqEkf:
         """Return the estimate of one of the extra states."""
         return belief.extras[..., self._slices[[e.name for e in self.extras].index(name)]]
 
+    def inertia(self, belief: PoseBelief) -> Array:
+        """Return M as the filter believes it is."""
+        M = self.M
+        for extra, part in zip(self.extras, self._slices, strict=True):
+            dJ = extra.inertia(belief.extras[..., part])
+            M = M if dJ is None else deviated(M, dJ)
+        return M
+
     def predict(
         self, belief: PoseBelief, wrench_B: Array | None, h: Array, about: PoseBelief | None = None
     ) -> PoseBelief:
@@ -113,14 +125,15 @@ class DqEkf:
         `about` is a better state to linearise about than the estimate, if there is one: see `advance`.
         """
         at = belief if about is None else about
-        wrench = self._input(at, wrench_B)
-        dq_IB, chi_B, F, G = pose_motion.move(self.method, *self.state(at), wrench, self.M, h, self.turn)
-        Q = self._noise(at.chi_B, chi_B, wrench, h)
+        wrench, M = self._input(at, wrench_B), self.inertia(at)
+        dq_IB, chi_B, F, G = pose_motion.move(self.method, *self.state(at), wrench, M, h, self.turn)
+        step = at.chi_B, chi_B, wrench, M
+        Q, B = self._noise(*step, h), self._gains(G, *step, h)
         if about is None:
-            return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=self._propagated(belief.C, F, Q, G, h))
+            return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=self._propagated(belief.C, F, Q, B, h))
         n = self.size
         end = dq_IB, np.concatenate([chi_B, at.extras], axis=-1)
-        whole = self._whole(F, G), self._propagated(np.zeros((n, n)), F, Q, G, h)
+        whole = self._whole(F, B), self._propagated(np.zeros((n, n)), F, Q, B, h)
         dq_IB, x, C = relinearised_kernel(n)(belief.dq_IB, vector(belief), belief.C, at.dq_IB, vector(at), *end, *whole)
         return belief._replace(dq_IB=dq_IB, chi_B=x[..., :6], extras=x[..., 6:], C=C)
 
@@ -144,31 +157,31 @@ class DqEkf:
         predicted = self.predict(belief, wrench_B, h)
         for _ in range(iterations):
             guess, _ = self.update(predicted, sensor, measurement, env, gated)
-            wrench = self._input(guess, wrench_B)
-            back = pose_motion.move(self.method, *self.state(guess), wrench, self.M, -np.asarray(h), self.turn)[:2]
+            wrench, M = self._input(guess, wrench_B), self.inertia(guess)
+            back = pose_motion.move(self.method, *self.state(guess), wrench, M, -np.asarray(h), self.turn)[:2]
             about = belief._replace(dq_IB=back[0], chi_B=back[1], extras=guess.extras)
             predicted = self.predict(belief, wrench_B, h, about)
         return self.update(predicted, sensor, measurement, env, gated)
 
-    def _propagated(self, C: Array, F: Array, Q: Array, G: Array, h: Array) -> Array:
+    def _propagated(self, C: Array, F: Array, Q: Array, B: Array, h: Array) -> Array:
         if not self.extras:
             return propagate_kernel(12)(C, F, Q)
         walk = np.concatenate([extra.walk for extra in self.extras], axis=-1)
-        return propagation_kernel(self.size - 12)(C, F, Q, self._gains(G), walk, h)
+        return propagation_kernel(self.size - 12)(C, F, Q, B, walk, h)
 
-    def _whole(self, F: Array, G: Array) -> Array:
+    def _whole(self, F: Array, B: Array) -> Array:
         """Return F with the rows and columns of the extra states."""
         if not self.extras:
             return F
         whole = np.zeros((*F.shape[:-2], self.size, self.size))
-        whole[..., :12, :12], whole[..., :12, 12:], whole[..., 12:, 12:] = F, self._gains(G), np.eye(self.size - 12)
+        whole[..., :12, :12], whole[..., :12, 12:], whole[..., 12:, 12:] = F, B, np.eye(self.size - 12)
         return whole
 
-    def _noise(self, chi_B: Array, chi_next: Array, wrench_B: Array | None, h: Array) -> Array:
+    def _noise(self, chi_B: Array, chi_next: Array, wrench_B: Array | None, M: Array, h: Array) -> Array:
         if not self._noisy:
             return NOTHING
         wrench_B = pose_motion.FREE if wrench_B is None else wrench_B
-        return wrench_noise(chi_B, chi_next, wrench_B, self.M, self.wrench_psd, h)
+        return wrench_noise(chi_B, chi_next, wrench_B, M, self.wrench_psd, h)
 
     def _input(self, belief: PoseBelief, wrench_B: Array | None) -> Array | None:
         """Return the wrench that is constant over the step: the known one and the estimated torque."""
@@ -179,11 +192,14 @@ class DqEkf:
                 wrench_B = estimated if wrench_B is None else np.asarray(wrench_B) + estimated
         return wrench_B
 
-    def _gains(self, G: Array) -> Array:
+    def _gains(self, G: Array, chi_B: Array, chi_next: Array, wrench_B: Array | None, M: Array, h: Array) -> Array:
         """Return the derivative (..., 12, k) of the step with respect to the extra states."""
-        gains = np.zeros((*G.shape[:-2], 12, self.size - 12))
+        gains = np.zeros((*chi_next.shape[:-1], 12, self.size - 12))
         for extra, part in zip(self.extras, self._slices, strict=True):
-            if extra.steady_torque(np.zeros(extra.size)) is not None:
+            if isinstance(extra, Inertia):
+                step = chi_B, chi_next, wrench_B, M, h
+                gains[..., part] = inertia_slope(extra.form, self.method, *step, self.turn)
+            elif extra.steady_torque(np.zeros(extra.size)) is not None:
                 gains[..., part] = G[..., :3]
         return gains
 

@@ -67,7 +67,8 @@ class Mekf:
     allow_unphysical: bool = False  # for a J that is off: an estimate may break the triangle inequality
     _extra: Augmentation = field(init=False, repr=False)
     _noisy: bool = field(init=False, repr=False)
-    _move: Any = field(init=False, repr=False)
+    _jacobian: Any = field(init=False, repr=False)  # of one step of the method
+    _move: Any = field(init=False, repr=False)  # the same in as many substeps as each trial needs
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
@@ -77,8 +78,9 @@ class Mekf:
         between("gate_probability", self.gate_probability, 0.0, 1.0)
         for name in ("patience", "inflation", "widest"):
             check.positive(name, getattr(self, name))
-        move = self._divided(attitude_method(self.method))
-        store(self, J=J, torque_psd=psd, extras=tuple(self.extras), _noisy=bool(psd.any()), _move=move)
+        method = attitude_method(self.method)
+        store(self, J=J, torque_psd=psd, extras=tuple(self.extras), _noisy=bool(psd.any()))
+        store(self, _jacobian=method.step_jacobian, _move=self._divided(method))
         store(self, widest=tuple(map(float, self.widest)), _extra=Augmentation(self.extras))
 
     def _divided(self, method: AttitudeMethod) -> Any:
@@ -154,13 +156,13 @@ class Mekf:
     def _moved(self, belief: Belief, tau_B: Array, rho: Array, h: Array) -> tuple[Array, Array, Array]:
         """Return attitude, momentum and F C F^T, substep by substep where the method is a kernel."""
         method = attitude_method(self.method)
-        if not isinstance(method.step_jacobian, Kernel):
+        if not isinstance(self._jacobian, Kernel):
             q_IB, P_B, F, _ = self._move(belief.q_IB, belief.P_B, tau_B, self.J, rho, h)
             return quaternion.normalize(q_IB), P_B, propagate_kernel(6)(belief.C, F, NOTHING)
         state, given, n = belief[:2], (tau_B, self.J, rho), 1.0
         if self.substeps and method.substep is not None:
             n = count(belief.P_B, *given, h, FINER * ANGLE / method.substep)
-        return moving_kernel(method.step_jacobian).repeat(n, *state, belief.C, *given, h / n)
+        return moving_kernel(self._jacobian).repeat(n, *state, belief.C, *given, h / n)
 
     def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
         return torque_noise(P_B, tau_B, J, rho, self.torque_psd, h) if self._noisy else NOTHING

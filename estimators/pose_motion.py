@@ -28,6 +28,11 @@ FREE = np.zeros(6)
 _chained_rk4 = chained(pose_runge_kutta.step, pose_runge_kutta.step_jacobian)
 
 
+def substeps(method: str, chi_B: Array, wrench_B: Array, M: Array, h: Array, turn: float | None) -> Array:
+    """Return in how many substeps to move, so that no stage turns by more than `turn`; NaN if a trial is lost."""
+    return np.ones(()) if turn is None else count(chi_B, wrench_B, M, h, turn / LONGEST_STAGE[method])
+
+
 def move(
     method: str, dq_IB: Array, chi_B: Array, wrench_B: Array | None, M: Array, h: Array, turn: float | None = TURN
 ) -> tuple[Array, Array, Array, Array]:
@@ -38,7 +43,7 @@ def move(
     if method == "exact":
         return _exact(dq_IB, chi_B, wrench_B, M, h)
     wrench_B = FREE if wrench_B is None else wrench_B
-    n = np.ones(()) if turn is None else count(chi_B, wrench_B, M, h, turn / LONGEST_STAGE[method])
+    n = substeps(method, chi_B, wrench_B, M, h, turn)
     counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
     given = wrench_B, M, M[..., 3, 3], np.asarray(h) / n
     if method == "vi4":

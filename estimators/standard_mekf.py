@@ -67,7 +67,8 @@ class StandardMekf(Mekf):
         """Validate once; the kernels do not."""
         super().__post_init__()
         check.one_of("linearisation", self.linearisation, tuple(LINEARISATIONS))
-        store(self, _move=LINEARISATIONS[self.linearisation])
+        truncated = LINEARISATIONS[self.linearisation]
+        store(self, _jacobian=truncated, _move=truncated)
 
     def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
         """Return h Q_w on the momentum."""

@@ -9,8 +9,7 @@ from gnc import noise
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import ResidualDipole, SensorBias, SteadyTorque
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias, SteadyTorque
 from gnc.estimators.pose_belief import lost
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro, Measurement
@@ -175,12 +174,18 @@ def test_the_covariance_stays_positive_and_symmetric_over_many_steps():
 
 
 def test_bad_parameters_are_refused_by_name():
+    class Fuel(ExtraState):
+        """An inertia of a user's own, of which the filter would not know the derivative of the step."""
+
+        def inertia(self, value):
+            return value[..., None] * np.eye(3)
+
     for options, words in (
         ({"method": "euler"}, "method: 'euler'"),
         ({"wrench_psd": -1.0}, "wrench_psd"),
         ({"gate_probability": 1.1}, "gate_probability"),
         ({"turn": 0.0}, "turn"),
-        ({"extras": (Inertia(),)}, "extras: Inertia"),
+        ({"extras": (Fuel(),)}, "extras: Fuel"),
         ({"extras": (ResidualDipole(),)}, "extras: ResidualDipole"),
     ):
         with pytest.raises(InputError, match=words):

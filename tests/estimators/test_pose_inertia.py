@@ -121,8 +121,10 @@ def test_linearised_about_the_estimate_itself_a_prediction_is_the_usual_one():
 
 # A target whose inertia is 2 % off: 3 deg/s, pose to 1 cm and 0.5 deg every 3 s, 600 s
 
-TRIALS, H, RATIOS = 100, 3.0, Inertia(form="ratios", walk=1e-6)
-SIGMA_J = 0.02 * np.array([120.0, 90, 60, 60, 60])  # of xx, yy, xy, xz, yz
+TRIALS, H, SEED = 100, 3.0, 11  # the walk was chosen with other seeds, 1 and 5
+RATIOS = Inertia(form="ratios", walk=1e-6)
+PRINCIPAL = np.array([120.0, 90, 60, 60, 60])  # what the deviations xx, yy, xy, xz, yz are compared with
+SIGMA_J = 0.02 * PRINCIPAL
 
 
 @pytest.fixture(scope="module")
@@ -133,55 +135,68 @@ def truth():
 @pytest.fixture(scope="module")
 def off():
     """Return the deviations to be found, and what the filters are told instead of M."""
-    true = SIGMA_J * noise.normal(2, TRIALS, "J", 5)
+    true = SIGMA_J * noise.normal(SEED, TRIALS, "J", 5)
     return true, deviated(M, -RATIOS.inertia(true))
 
 
-def fly(dqekf, truths):
-    """Return the errors of pose, twist and extra states (zero true), their NEES without the extra states, and C."""
-    drawn = noise.normal(1, TRIALS, "camera", (len(truths), 8))
-    belief = dqekf.start(dispersed(1, TRIALS), C_0, C_extras=np.diag(SIGMA_J**2) if dqekf.extras else None)
+def fly(dqekf, truths, true=()):
+    """Return the errors of pose, twist and extra states at all times, and their covariance."""
+    drawn = noise.normal(SEED, TRIALS, "camera", (len(truths), 8))
+    belief = dqekf.start(dispersed(SEED, TRIALS), C_0, C_extras=np.diag(SIGMA_J**2) if dqekf.extras else None)
     e, C = [], []
     for k, x in enumerate(truths[1:]):
         belief = dqekf.predict(belief, None, H)
         belief, _ = dqekf.update(belief, CAMERA, CAMERA.measure(x, None, drawn[:, k]), gated=False)
-        e.append(np.concatenate([errors(x, belief), -belief.extras], axis=-1))
+        e.append(np.concatenate([errors(x, belief), np.reshape(true, belief.extras.shape) - belief.extras], axis=-1))
         C.append(belief.C)
     return np.array(e), np.array(C)
 
 
-def rms(e):
-    """Return those of attitude [deg] and position [mm] in the second half."""
-    parts = e[len(e) // 2 :, :, :6].reshape(-1, 2, 3)
-    return np.sqrt((parts**2).sum(axis=-1).mean(axis=0)) * [np.degrees(1.0), 1e3]
+def rms_deg_mm(variances):
+    """Return attitude and position in the second half, from squared errors or variances over time."""
+    parts = variances[len(variances) // 2 :, ..., :6].reshape(-1, 2, 3)
+    return np.sqrt(parts.sum(axis=-1).mean(axis=0)) * [np.degrees(1.0), 1e3]
 
 
-def least(truths, flow):
-    """Return the Cramer-Rao bound of `rms`, the ratios among the unknowns."""
-    F = np.tile(np.eye(17), (len(flow.F), 1, 1))
+def bound(truths, flow):
+    """Return the posterior Cramer-Rao bound over time, the ratios among the unknowns."""
+    F, start = np.tile(np.eye(17), (len(flow.F), 1, 1)), np.diag(np.r_[np.diag(C_0), SIGMA_J**2])
     F[:, :12, :12] = flow.F
     for k, (x, y) in enumerate(zip(truths[:-1], truths[1:], strict=True)):
         F[k, :12, 12:] = inertia_slope("ratios", "vi4", x.chi_B, y.chi_B, None, M, H)
     measured = np.tile(information(np.eye(6, 17), np.diag(SIGMA**2)), (len(truths), 1, 1))
     measured[0] = 0.0
-    start = np.zeros((17, 17))
-    start[:12, :12], start[12:, 12:] = C_0, np.diag(SIGMA_J**2)
-    bound = posterior(F, 0.0, measured, start)[1:]
-    variances = np.diagonal(bound, axis1=-2, axis2=-1)[len(bound) // 2 :, :6]
-    return np.sqrt(variances.reshape(-1, 2, 3).sum(axis=-1).mean(axis=0)) * [np.degrees(1.0), 1e3]
+    return posterior(F, 0.0, measured, start)[1:]
 
 
 def test_a_targets_inertia_that_is_two_percent_off_is_found(truth, off):
+    """Attitude to 0.17 or 0.18 deg over seeds, the bound being 0.15; with the inertia known 0.10, not estimated 5 to 6.
+
+    Against it stands a filter without ratios at the process noise that suits it best: 0.54 deg at 1e-4, 0.47 at 3e-4,
+    0.48 at 1e-3. What is left of the inertia's error is below 0.2 %.
+    """
     (truths, flow), (true, guess) = truth, off
-    known, _ = fly(DqEkf(M, "exact"), truths)
-    wrong, _ = fly(DqEkf(guess, "exact"), truths)
-    found, C = fly(DqEkf(guess, "exact", extras=(RATIOS,)), truths)
-    found[..., 12:] += true
-    n12, n17, n5 = (consistency.nees(found[..., s], C[..., s, s]) for s in (slice(12), slice(17), slice(12, 17)))
-    print(rms(known), rms(wrong), rms(found), least(truths, flow))
-    print(n12.mean(), n12[-1].mean(), n17.mean(), n17[-1].mean(), n5.mean(), n5[-1].mean())
-    for q in (1e-4, 3e-4, 1e-3):
-        tuned, _ = fly(DqEkf(guess, "vi4", wrench_psd=[q] * 3 + [0.0] * 3), truths)
-        print(q, rms(tuned))
-    print(np.sqrt(np.mean(found[-1, :, 12:] ** 2, axis=0)) / [120, 90, 60, 60, 60])
-    assert 0
+    found = fly(DqEkf(guess, "exact", extras=(RATIOS,)), truths, true)[0]
+    wrong = fly(DqEkf(guess, "exact"), truths)[0]
+    tuned = fly(DqEkf(guess, wrench_psd=[3e-4] * 3 + [0.0] * 3), truths)[0]
+    best, reached = (rms_deg_mm(v) for v in (np.diagonal(bound(truths, flow), axis1=-2, axis2=-1), found**2))
+    assert (reached < [1.35 * best[0], 1.2 * best[1]]).all()
+    assert (rms_deg_mm(wrong**2) > 10.0 * reached).all()
+    assert (rms_deg_mm(tuned**2) > [2.0 * reached[0], 1.5 * reached[1]]).all()
+    assert (np.sqrt(np.mean(found[-1, :, 12:] ** 2, axis=0)) < 0.002 * PRINCIPAL).all()
+
+
+def test_with_a_small_walk_of_the_ratios_it_is_consistent_and_without_it_is_too_sure(truth, off):
+    """NEES of all 17 errors, and of pose and twist, over all times and at the end: false alarm < 4e-3 together.
+
+    Without a walk, linearised now here and now there, the filter sees relations between inertia and twist that are not
+    there: NEES 25 to 40 of 17 over seeds. That of pose and twist alone is 14 to 16 of 12.
+    """
+    (truths, _), (true, guess) = truth, off
+    e, C = fly(DqEkf(guess, "exact", extras=(RATIOS,)), truths, true)
+    for n in (12, 17):
+        nees = consistency.nees(e[..., :n], C[..., :n, :n])
+        assert in_band(nees, n) and in_band(nees[-1], n)
+    e, C = fly(DqEkf(guess, "exact", extras=(Inertia(form="ratios"),)), truths, true)
+    assert not in_band(consistency.nees(e[-1], C[-1]), 17)
+    assert consistency.nees(e[-1, :, :12], C[-1, :, :12, :12]).mean() < 18.0

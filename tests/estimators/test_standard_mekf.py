@@ -63,6 +63,16 @@ def test_the_mean_moves_by_the_explicit_midpoint_rule(name):
     assert_array_equal(p, p_rule)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_filter_propagates_its_covariance_by_its_own_transition_matrix(name):
+    mekf = StandardMekf(J, torque_psd=1e-4, linearisation=name)
+    before = mekf.start(AttitudeState(ONE, np.linalg.solve(J, P)), np.diag([1e-3] * 3 + [1e-4] * 3))
+    after = mekf.predict(before, TAU, 0.5)
+    F = KERNELS[name][0](ONE, P, TAU, J, np.zeros(3), 0.5)[2]
+    Q = np.diag([0.0] * 3 + [0.5 * 1e-4] * 3)
+    assert_allclose(after.C, F @ before.C @ F.T + Q, atol=1e-15)
+
+
 def beliefs_after(mekf, steps, duration=2.0):
     """Return attitude and covariance after some steps, with a fixed reading of two vectors every half a second."""
     x = AttitudeState(ONE, np.linalg.solve(J, P))

@@ -81,12 +81,12 @@ def torques() -> Torques:
     def rate(t: float, y: Array) -> Array:
         return np.concatenate(integrate.derivative(TREE, states(y, x0), Load(rate_dot=swing(t)), [JOINT]))
 
-    times, rows = march(rate, np.concatenate(x0), PERIOD_S, np.arange(0.5, PERIOD_S, 0.5))
+    times, rows = march(rate, np.concatenate(x0), PERIOD_S, list(np.arange(0.5, PERIOD_S, 0.5)))
     flown = integrate.normalize(TREE, states(rows, x0))
     momentum = kinematics.momentum(TREE, flown)
     change = np.linalg.norm(momentum - momentum[0], axis=-1) / np.linalg.norm(momentum[0])
-    columns = [_at(t, TreeState(*(a[i] for a in flown))) for i, t in enumerate(times)]
-    return Torques(times, *np.transpose(columns), change)
+    columns = np.array([_at(t, TreeState(*(a[i] for a in flown))) for i, t in enumerate(times)])
+    return Torques(times, *columns.T, momentum=change)
 
 
 def _at(t: float, x: TreeState) -> tuple[float, ...]:

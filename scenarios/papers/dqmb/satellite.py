@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gnc.models.multibody import TreeState, examples, saddle
-from gnc.scenarios.papers.case import Check, Result, at_least, at_most, case, close
+from gnc.scenarios.papers.case import Check, Metric, Result, at_least, at_most, case, close
 from gnc.scenarios.papers.dqmb.decoupled import decoupled
 from gnc.scenarios.papers.dqmb.runs import Array, Reading, minimal, read_minimal, redundant
 from gnc.scenarios.plots import COLOURS, errors_over_time, legend_below
@@ -73,7 +73,7 @@ def fig5(seed: int) -> Result:
     run, condition = reading("minimal"), conditions()
     zero = {name: float(values.max()) for name, values in sizes(run).items()}
     gamma_22, gamma_70 = x.gamma[np.searchsorted(t, 22.0)], x.gamma[-1]
-    metrics = {
+    metrics: dict[str, Metric] = {
         **zero,
         "gamma_22_rad": [float(a) for a in gamma_22],
         "gamma_70_rad": [float(a) for a in gamma_70],

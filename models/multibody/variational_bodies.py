@@ -1,0 +1,167 @@
+"""The bodies of a tree one by one, at their centres of mass, in the order of its links: what `variational` moves."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc import dual_quaternion, spatial
+from gnc.errors import InputError
+from gnc.models.multibody import kinematics
+from gnc.models.multibody.integrate import Load
+from gnc.models.multibody.joints import KINDS
+from gnc.models.multibody.parts import TreeState
+from gnc.models.multibody.tree import Tree, stack
+from gnc.models.multibody.variational_solver import Constraint, constraint
+
+Array = Any
+
+
+class BodyStates(NamedTuple):
+    """All bodies one by one, in the order of the links, and the joints' coordinates."""
+
+    dq_IC: Array  # (..., B, 8) poses of the centre-of-mass frames
+    twist_C: Array  # (..., B, 6)
+    gamma: Array  # (..., G) as in TreeState; angles count turns
+    before: Array  # (..., J, 6) reaction wrench of the half step before, on the child at the joint, distal axes
+    after: Array  # (..., J, 6) of the half step after the previous node
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateBodies:
+    """A tree taken apart: inertias, joint frames, and the way from minimal states and back."""
+
+    tree: Tree
+
+    def __post_init__(self) -> None:
+        """Validate once."""
+        for body in self.tree.bodies:
+            if np.any(body.mass <= 0.0):
+                raise InputError(f"body {body.name}: no mass; in a variational tree every body needs mass and inertia")
+
+    # The tree in centre-of-mass frames, in the order of the links.
+
+    @functools.cached_property
+    def centres(self) -> Array:
+        """dq_BC (..., B, 8)."""
+        one = np.array([1.0, 0.0, 0.0, 0.0])
+        return stack([dual_quaternion.from_pose(one, self.tree.bodies[i].r_g) for i in self.tree.link_bodies])
+
+    @functools.cached_property
+    def masses(self) -> Array:
+        """(..., B)."""
+        return stack([self.tree.bodies[i].mass[..., None] for i in self.tree.link_bodies])[..., 0]
+
+    @functools.cached_property
+    def inertias(self) -> Array:
+        """M (..., B, 6, 6) about the centres of mass."""
+        rows = [spatial.inertia(b.mass, np.zeros(3), b.J_com) for b in map(self.tree.bodies.__getitem__, self.order)]
+        lead = np.broadcast_shapes(*(M.shape[:-2] for M in rows))
+        return np.stack([np.broadcast_to(M, (*lead, 6, 6)) for M in rows], -3)
+
+    @functools.cached_property
+    def order(self) -> list[int]:
+        """Bodies of the tree in the order of the links."""
+        return list(self.tree.link_bodies)
+
+    @functools.cached_property
+    def parents(self) -> list[int]:
+        """For each joint the place of its parent."""
+        return [link.parent for link in self.tree.links]
+
+    @functools.cached_property
+    def joints(self) -> tuple[Array, Array]:
+        """Poses of the proximal frames in the parents and of the distal frames in the children, (..., J, 8) each."""
+        ends = [self.tree.joints[link.joint] for link in self.tree.links]
+        if not ends:
+            return np.zeros((0, 8)), np.zeros((0, 8))
+        back = dual_quaternion.conj(self.centres)
+        proximal, distal = stack([joint.dq_PJ for joint in ends]), stack([joint.dq_CJ for joint in ends])
+        mul = dual_quaternion.mul
+        return mul(back[..., self.parents, :], proximal), mul(back[..., 1:, :], distal)
+
+    # From minimal states and back.
+
+    def start(self, x: TreeState) -> BodyStates:
+        """Return the bodies of a minimal state; no reaction is known yet."""
+        dq_IB, twist_B = (a[..., self.order, :] for a in kinematics.bodies(self.tree, x))
+        poses = dual_quaternion.mul(dq_IB, self.centres)
+        twists = dual_quaternion.transform_twist(dual_quaternion.conj(self.centres), twist_B)
+        none = np.full((*poses.shape[:-2], len(self.tree.joints), 6), math.nan)
+        return BodyStates(poses, twists, np.asarray(x.gamma, float), none, none)
+
+    def read(self, bodies: BodyStates) -> TreeState:
+        """Return the minimal state of bodies; exact, since the joints hold."""
+        poses, twists = bodies.dq_IC, bodies.twist_C
+        back = dual_quaternion.conj(self.centres[..., 0, :])
+        twist_B = dual_quaternion.transform_twist(self.centres[..., 0, :], twists[..., 0, :])
+        return TreeState(dual_quaternion.mul(poses[..., 0, :], back), twist_B, bodies.gamma, self._rates(poses, twists))
+
+    def _relative(self, poses: Array) -> Array:
+        """Return the pose of every distal frame in its proximal frame."""
+        proximal, distal = self.joints
+        parents = dual_quaternion.mul(poses[..., self.parents, :], proximal)
+        return dual_quaternion.mul(dual_quaternion.conj(parents), dual_quaternion.mul(poses[..., 1:, :], distal))
+
+    def _rates(self, poses: Array, twists: Array) -> Array:
+        proximal, distal = self.joints
+        carried = dual_quaternion.conj(dual_quaternion.mul(proximal, self._relative(poses)))
+        u = dual_quaternion.transform_twist(dual_quaternion.conj(distal), twists[..., 1:, :])
+        u = u - dual_quaternion.transform_twist(carried, twists[..., self.parents, :])
+        rate = np.zeros((*u.shape[:-2], self.tree.freedoms))
+        for i, link in enumerate(self.tree.links):
+            rate[..., slice(*link.rate)] = u[..., i, list(KINDS[link.kind].free)]
+        return rate
+
+    def coordinates(self, poses: Array, near: Array) -> Array:
+        """Return the joints' coordinates, angles within half a turn of the given ones."""
+        q, place = dual_quaternion.to_pose(self._relative(poses))
+        gamma = np.empty((*poses.shape[:-2], self.tree.coordinates))
+        for i, link in enumerate(self.tree.links):
+            mine = slice(*link.gamma)
+            if link.kind == "S":
+                gamma[..., mine] = q[..., i, :]
+                continue
+            free = KINDS[link.kind].free
+            pieces = [place[..., i, k - 3] for k in free if k >= 3]
+            if 2 in free:
+                angle = 2.0 * np.arctan2(q[..., i, 3], q[..., i, 0])
+                pieces.insert(0, _nearest(angle, near[..., link.gamma[0]]))
+            gamma[..., mine] = np.stack(pieces, -1)
+        return gamma
+
+    # What acts between and on them.
+
+    def constraints(self, poses: Array) -> Constraint:
+        """Return psi and its derivatives of all joints."""
+        return Constraint(*constraint(poses[..., self.parents, :], poses[..., 1:, :], *self.joints))
+
+    def wrenches(self, poses: Array, load: Load) -> Array:
+        """Return a load as wrenches on the bodies at their centres of mass (..., B, 6)."""
+        wrench = np.broadcast_to(load.wrench, np.broadcast_shapes(np.shape(load.wrench), (len(self.order), 6)))
+        W = dual_quaternion.transform_wrench(dual_quaternion.conj(self.centres), wrench[..., self.order, :])
+        effort = np.broadcast_to(load.effort, np.broadcast_shapes(np.shape(load.effort), (self.tree.freedoms,)))
+        _, distal = self.joints
+        W = np.array(np.broadcast_to(W, poses.shape[:-1] + (6,)))
+        for i, link in enumerate(self.tree.links):
+            at_joint = effort[..., slice(*link.rate)] @ KINDS[link.kind].mapping.T
+            place = dual_quaternion.mul(poses[..., i + 1, :], distal[..., i, :])
+            back = dual_quaternion.conj(poses[..., link.parent, :])
+            W[..., i + 1, :] += dual_quaternion.transform_wrench(distal[..., i, :], at_joint)
+            W[..., link.parent, :] -= dual_quaternion.transform_wrench(dual_quaternion.mul(back, place), at_joint)
+        return W
+
+    def at_joints(self, on_children: Array) -> Array:
+        """Return wrenches on children at the joints, in the order of the joints."""
+        wrench = dual_quaternion.transform_wrench(dual_quaternion.conj(self.joints[1]), on_children)
+        order = np.argsort([link.joint for link in self.tree.links])
+        return wrench[..., order, :] if len(order) else wrench
+
+
+def _nearest(angle: Array, near: Array) -> Array:
+    """Return an angle plus the turns that bring it nearest to another."""
+    return angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))

@@ -1,0 +1,105 @@
+"""Beyond the paper: its satellite by the variational tree, with long fixed steps.
+
+The joints hold, and momentum and centre of mass rest, to round-off at every step length; what the step length changes is
+where the arm is, with its square.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gnc.models.multibody import Load, TreeState, examples, kinematics
+from gnc.models.multibody.joints import KINDS
+from gnc.models.multibody.variational import VariationalTree
+from gnc.scenarios.papers.case import Result, at_most, case, close
+from gnc.scenarios.papers.dqmb.runs import Array, Reading, read
+from gnc.scenarios.papers.dqmb.satellite import END_S, ENERGY_70, GAMMA_70, TREE, sizes
+from gnc.scenarios.plots import errors_over_time, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STEPS_S = (0.5, 0.25, 0.125)  # they divide the times at which the torques jump
+
+
+class Run(NamedTuple):
+    """A flight with one step length."""
+
+    reading: Reading
+    gamma: Array  # (n, 3)
+    opening: Array  # (n,) the largest number that a joint forbids [rad, m]
+
+
+def torques(t: float, x: TreeState) -> Load:
+    """Return the torques of eq. (78)."""
+    return Load(examples.arm_torques(t))
+
+
+@functools.cache
+def run(h: float) -> Run:
+    """Fly 70 s from rest."""
+    method = VariationalTree(TREE)
+    flight = method.fly_steps(TREE.state(), round(END_S / h), h, torques)
+    x = method.read(flight.x)
+    psi = np.abs(method.bodies.constraints(flight.x.dq_IC).psi[..., list(KINDS["R"].held)])
+    return Run(read(TREE, flight.t, *kinematics.bodies(TREE, x)), x.gamma, psi.max(axis=(-1, -2)))
+
+
+@case("dqmb/variational", title="The same satellite by the variational tree: h = 0.5, 0.25, 0.125 s over 70 s")
+def variational(seed: int) -> Result:
+    """Momentum, centre of mass and joints to round-off at every step length; joint angles of second order."""
+    runs = {h: run(h) for h in STEPS_S}
+    errors = [float(np.abs(r.gamma[-1] - GAMMA_70).max()) for r in runs.values()]
+    worst = {k: max(float(sizes(r.reading)[k].max()) for r in runs.values()) for k in ("com_m", "P", "L")}
+    opening = max(float(r.opening.max()) for r in runs.values())
+    order = float(np.log2(errors[-2] / errors[-1]))
+    energies = {h: abs(float(r.reading.energy[-1]) / ENERGY_70 - 1.0) for h, r in runs.items()}
+    return Result(
+        {
+            **worst,
+            "joint_opening": opening,
+            "order": order,
+            **{f"gamma_error_rad_h{h:g}": e for h, e in zip(STEPS_S, errors, strict=True)},
+            **{f"energy_error_h{h:g}": e for h, e in energies.items()},
+        },
+        [
+            at_most("linear momentum, every h [kg m/s]", worst["P"], 2e-13),
+            at_most("angular momentum, every h [kg m^2/s]", worst["L"], 2e-13),
+            at_most("drift of the centre of mass, every h [m]", worst["com_m"], 5e-14),
+            at_most("opening of the joints, every h [rad, m]", opening, 5e-15),
+            close("order of the joint angles at 70 s", order, 2.0, tol=0.05),
+        ],
+        draw,
+    )
+
+
+def draw(figure: Figure) -> None:
+    """What is kept, and what is not."""
+    panels = figure.subplots(2, 2, sharex=True).ravel()
+    titles = (
+        "angular momentum [kg m$^2$/s]",
+        "centre-of-mass drift [m]",
+        "opening of the joints [rad, m]",
+        "kinetic energy / final - 1 [-]",
+    )
+    for h in STEPS_S:
+        flown = run(h)
+        after = flown.reading.t >= examples.SWITCHES_S[-1]
+        found = sizes(flown.reading)
+        curves = (found["L"], found["com_m"], flown.opening)
+        for axes, values in zip(panels, curves, strict=False):
+            errors_over_time(axes, flown.reading.t, {f"h = {h:g} s": values}, floor=1e-17)
+        energy = flown.reading.energy[after] / ENERGY_70 - 1.0
+        panels[3].plot(flown.reading.t[after], energy, lw=1.0)
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_ylabel(title)
+        axes.grid(alpha=0.3)
+        for line, colour in zip(axes.lines, ("#1f77b4", "#d62728", "#2ca02c"), strict=True):
+            line.set_color(colour)
+    for axes in panels[:2]:
+        axes.set_xlabel("")
+    panels[3].set_xlabel("time [s]")
+    legend_below(figure, panels[0], 3)
