@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from filterpy.kalman import KalmanFilter
+from filterpy.kalman import ExtendedKalmanFilter
 
 from benchmarks.timing import Row, interleaved
 from gnc import noise
@@ -34,16 +34,16 @@ def matrices(n: int, m: int, trials: int) -> tuple[np.ndarray, ...]:
 
 
 def filterpy(n: int, m: int) -> Any:
-    """Return one cycle of FilterPy's linear filter of the same size, Joseph form as ours."""
+    """Return one cycle of FilterPy's extended filter of the same size, Joseph form as ours, with trivial models."""
     C, F, Q, H, R, y = (a[0] if a.ndim == 3 or len(a) == 1 else a for a in matrices(n, m, 1))
-    kf = KalmanFilter(dim_x=n, dim_z=m)
-    kf.F, kf.Q, kf.H, kf.R = F, Q, H, R
+    ekf = ExtendedKalmanFilter(dim_x=n, dim_z=m)
+    ekf.F, ekf.Q, ekf.R = F, Q, R
     z = y.reshape(-1, 1)
 
     def cycle() -> None:
-        kf.x, kf.P = np.zeros((n, 1)), C
-        kf.predict()
-        kf.update(z)
+        ekf.x, ekf.P = np.zeros((n, 1)), C
+        ekf.predict()
+        ekf.update(z, lambda x: H, lambda x: H @ x)
 
     return cycle
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from benchmarks.timing import Row, interleaved
 from gnc.models.multibody.articulated import accelerations
 from gnc.models.multibody.parts import TreeState
+from gnc.models.multibody.variational import VariationalTree
 from tests.models.multibody import samples
 from tests.models.multibody.pinocchio_tree import Oracle
 
@@ -35,6 +36,15 @@ def costs(bodies: int) -> tuple[float, float]:
     return best["gnc"] / MANY, best["pinocchio"]
 
 
+def variational_cost(bodies: int, trials: int = 64) -> float:
+    """Return the time of one step of the variational tree for one trial [s]."""
+    tree = samples.tree(1, "R" * (bodies - 1), list(range(bodies - 1)))
+    method = VariationalTree(tree)
+    x = samples.state(1, tree, (trials,))
+    y = method.start(x._replace(twist_B=0.3 * x.twist_B, rate=0.3 * x.rate))
+    return interleaved({"step": lambda: method.step(y, 0.01)})["step"] / trials
+
+
 def draw(ours: np.ndarray, theirs: np.ndarray, growth: float) -> None:
     """Draw cost over the number of bodies."""
     figure = Figure(figsize=(6.5, 4.5), layout="constrained")
@@ -54,4 +64,10 @@ def rows() -> Iterator[Row]:
     for B, a, b in zip(SIZES, ours, theirs, strict=True):
         yield Row(f"accelerations, B = {B}, N = {MANY}", "gnc", a * 1e6, "us", "Pinocchio ABA", b / a, ">= 0.33x")
     yield Row("growth exponent, B = 16 to 128", "gnc", growth, "", target="1 is linear")
+    sizes = (4, 16, 64)
+    steps = [variational_cost(B) for B in sizes]
+    for B, seconds in zip(sizes, steps, strict=True):
+        yield Row(f"variational tree, one step, B = {B}, N = 64", "gnc", seconds * 1e6, "us")
+    slope = float(np.polyfit(np.log(sizes), np.log(steps), 1)[0])
+    yield Row("growth exponent of the variational tree", "gnc", slope, "", target="1 is linear")
     draw(ours, theirs, growth)

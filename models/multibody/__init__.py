@@ -9,11 +9,13 @@
 
 The wrench of a joint is [torque, force] on its child, at the joint, in the axes of its distal frame; wrenches on bodies
 and frames are at their origins in their axes. `saddle` is the paper's dense system, the reference of the recursion.
+`VariationalTree` is the integrator that keeps momentum and joints to round-off.
 """
 
 from gnc.models.multibody.articulated import Accelerations, accelerations
 from gnc.models.multibody.integrate import Load
 from gnc.models.multibody.parts import Body, Frame, Joint, TreeState
 from gnc.models.multibody.tree import Tree
+from gnc.models.multibody.variational import VariationalTree
 
-__all__ = ["Accelerations", "Body", "Frame", "Joint", "Load", "Tree", "TreeState", "accelerations"]
+__all__ = ["Accelerations", "Body", "Frame", "Joint", "Load", "Tree", "TreeState", "VariationalTree", "accelerations"]

@@ -22,6 +22,7 @@ import numpy as np
 
 from gnc import dual_quaternion
 from gnc.batch import batched
+from gnc.errors import InputError
 from gnc.integrators.dqvi_equation import (
     LARGEST_PHI,
     increment,
@@ -105,6 +106,8 @@ class VariationalTree:
         """
         parts, here = self.bodies, self.bodies.constraints(y.dq_IC)
         given = load(t + INSIDE * h, self.read(y)) if load else None
+        if given is not None and np.any(given.rate_dot):
+            raise InputError("load: rate_dot prescribes a joint; a variational tree has none, use integrate.fly_steps")
         p = _momentum(parts.inertias, y.twist_C)
         if given:
             p = p + 0.5 * h * parts.wrenches(y.dq_IC, given)

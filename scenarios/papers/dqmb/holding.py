@@ -86,7 +86,8 @@ def torques() -> Torques:
     momentum = kinematics.momentum(TREE, flown)
     change = np.linalg.norm(momentum - momentum[0], axis=-1) / np.linalg.norm(momentum[0])
     columns = np.array([_at(t, TreeState(*(a[i] for a in flown))) for i, t in enumerate(times)])
-    return Torques(times, *columns.T, momentum=change)
+    recursion, dense, with_64, literal, missed = columns.T
+    return Torques(times, recursion, dense, with_64, literal, missed, change)
 
 
 def _at(t: float, x: TreeState) -> tuple[float, ...]:

@@ -1,8 +1,9 @@
 """DQMB Figs. 5 and 6: a base with an arm of three links, driven by the joints for 70 s from rest, nothing else acting.
 
 The paper compares its dual quaternions with a decoupled formulation by momentum and centre of mass alone, and finds an
-advantage. At the same tolerances there is none in what it shows: the decoupled velocities are in inertial axes, where
-the linear momentum is a sum that every Runge-Kutta method keeps. What they lose is the joints: their ends part.
+advantage. With `decoupled` as written here and the same tolerances there is none in what it shows: its velocities are
+in inertial axes, where the linear momentum is a sum that every Runge-Kutta method keeps. What it loses is the joints:
+their ends part.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The variational tree: second order, momentum and joints to round-off, no energy trend, reactions, O(B)."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -287,30 +285,6 @@ def test_elimination_from_the_leaves_equals_the_dense_solution():
     np.testing.assert_allclose(found.on_bodies, balance, atol=1e-10)
 
 
-def steps_cost(B, trials=64):
-    """Processor seconds of a step of one trial."""
-    tree = samples.tree(1, "R" * (B - 1), list(range(B - 1)))
-    x = samples.state(1, tree, (trials,))
-    method = VariationalTree(tree)
-    y = method.step(method.start(x._replace(twist_B=0.1 * x.twist_B, rate=0.1 * x.rate)), 0.01)
-    times = []
-    for _ in range(8):
-        start = time.process_time()
-        method.step(y, 0.01)
-        times.append(time.process_time() - start)
-    return min(times) / trials
-
-
-@pytest.mark.slow
-@pytest.mark.jit
-def test_the_cost_of_a_step_grows_linearly_with_the_number_of_bodies():
-    sizes = (4, 16, 64)
-    costs = [steps_cost(B) for B in sizes]
-    print("us per step and trial", dict(zip(sizes, np.round(1e6 * np.array(costs), 1), strict=True)))
-    growth = np.polyfit(np.log(sizes), np.log(costs), 1)[0]
-    assert growth < 1.3  # linear, with room for a busy machine; a dense solution has 3
-
-
 # Use
 
 
@@ -374,3 +348,10 @@ def test_reading_returns_the_state_one_started_from():
 def test_bodies_without_mass_are_refused():
     with pytest.raises(InputError, match="body between: no mass; in a variational tree every body needs mass"):
         VariationalTree(samples.split_cylinder(samples.tree(7, "C")))
+
+
+def test_a_prescribed_joint_is_refused_not_ignored():
+    tree, x = flying("R")
+    method = VariationalTree(tree)
+    with pytest.raises(InputError, match="rate_dot prescribes a joint; a variational tree has none"):
+        method.fly_steps(x, 1, 0.1, lambda t, y: Load(rate_dot=np.ones(1)))
