@@ -43,7 +43,7 @@ Array = Any
 
 NO_WHEELS = np.zeros(3)
 UNIT = np.eye(3)
-FINER = 2.0  # substeps per substep of the motion alone: a filter without process noise sees its truncation error
+FINER = 3.0  # substeps per substep of the motion alone: a filter without process noise sees its truncation error
 
 
 @dataclass(frozen=True, eq=False)

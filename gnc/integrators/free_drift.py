@@ -77,21 +77,20 @@ def _kept(top: euler_top.Top, end: euler_top.End, P_B: Array) -> Array:
     """Return the momentum at the end, with what round-off has added to length and energy taken away.
 
     Neither changes more than the last digits, but in long runs the errors of axes that are not quite orthogonal add up.
-    Near a principal axis the energy says little about the momentum: there it corrects little.
+    Near a principal axis the energy says little about the momentum, and is given little to say.
     """
     square = P_B @ P_B
     still = square == 0.0
     per_square = 1.0 / where(still, 1.0, square)
     P = (top.R_BT @ end.n) * top.L
     P = P + (0.5 * (square - P @ P) * per_square) * P
-    p = P @ top.R_BT
-    w = top.inverse * p
-    twice_energy = p @ w
-    across = w - (twice_energy * per_square) * p
-    excess = twice_energy - square * (top.n @ (top.inverse * top.n))
-    size = across @ across + 0.01 * (w @ w)
-    P = P - (0.5 * excess / where(still, 1.0, size)) * (top.R_BT @ across)
-    return where(still, P_B, P)
+    before, after = P_B @ top.R_BT, P @ top.R_BT
+    w = top.inverse * after
+    twice_energy = after @ w
+    excess = twice_energy - before @ (top.inverse * before)
+    across = w - (twice_energy * per_square) * after
+    slope = 2.0 * (across @ across + 0.01 * (w @ w))
+    return where(still, P_B, P - (excess / where(still, 1.0, slope)) * (top.R_BT @ across))
 
 
 def drift(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Array) -> Any:
