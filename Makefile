@@ -34,8 +34,9 @@ test: venv ## run the fast tests
 test-slow: venv ## run the tests marked slow
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
-coverage: venv ## measure coverage, with kernels as plain Python
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not jit' --cov --cov-report=term-missing
+coverage: venv ## measure coverage: the kernels' own tests as plain Python, all others compiled
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not jit' tests/gnc --cov --cov-report=
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow' tests --ignore=tests/gnc --cov --cov-append --cov-report=term
 
 lint: venv ## check style and types
 	$(BIN)/ruff check .

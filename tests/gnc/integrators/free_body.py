@@ -124,7 +124,7 @@ MANY = SimpleNamespace(
 )
 
 
-@mpmath.workdps(25)
+@mpmath.workdps(22)
 def jacobi(q, P, moments, t, lib=DOUBLE):
     """Return q_IB and P_B of a free body in principal axes, J1 < J2 < J3, off the separatrix and the axes.
 
@@ -138,7 +138,7 @@ def jacobi(q, P, moments, t, lib=DOUBLE):
         third = solution(s)[2] ** 2
         return lib.sqrt(L2) * (T2 - third / J[2]) / (L2 - third)
 
-    n = max(1, round(2 * abs(t)))
+    n = max(1, round(abs(t)))
     phi = lib.integral(precession, [lib.number(t) * k / n for k in range(n + 1)])
     f = _product(_inverse(_euler(0, P, L2, lib)), _euler(phi, solution(lib.number(t)), L2, lib))
     return _product([lib.number(x) for x in q], f), solution(lib.number(t))
