@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnc import lie, quaternion
+from gnc import quaternion
 from gnc.integrators import free_drift, qvi
 from gnc.integrators.free_drift import NODES, REACHES, kernels
 from gnc.integrators.principal import principal
