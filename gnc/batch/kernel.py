@@ -62,7 +62,7 @@ class Kernel:
         try:
             return self._gufunc(*args) if out is None else self._gufunc(*args, out=out)
         except (ValueError, TypeError):
-            self._explain(args)
+            self._leading(args)
             raise
 
     def repeat(self, n: Any, *args: Any) -> Any:
@@ -81,7 +81,7 @@ class Kernel:
         try:
             return self._repeating_gufunc(*args, counts)
         except (ValueError, TypeError):
-            self._explain(args)
+            self._leading(args)
             raise
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ class Kernel:
 
     def _interpret(self, counts: np.ndarray, args: tuple[Any, ...]) -> Any:
         """Compute trial by trial in Python."""
-        lead = np.broadcast_shapes(self.layout.leading(args), counts.shape)
+        lead = np.broadcast_shapes(self._leading(args), counts.shape)
         counts = np.broadcast_to(counts, lead)
         ins = [
             np.broadcast_to(np.asarray(a, float), lead + core) for a, core in zip(args, self.layout.ins, strict=True)
@@ -170,10 +170,10 @@ class Kernel:
         results = results if n else numbers[: self.layout.outputs]
         return (x.value if isinstance(x, Real) else float(x) for x in results)
 
-    def _explain(self, args: tuple[Any, ...]) -> None:
-        """Raise the clear message for arguments that NumPy refused."""
+    def _leading(self, args: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return the common leading axes of the arguments, or raise the clear message for what is wrong with them."""
         try:
-            self.layout.leading(args)
+            return self.layout.leading(args)
         except (ValueError, TypeError) as error:
             raise type(error)(f"{self.__name__}: {error}") from None
 

@@ -68,7 +68,7 @@ def test_results_may_be_written_over_the_arguments():
 def test_a_wrong_shape_says_which_argument_what_was_expected_and_what_came(args, message):
     with pytest.raises(ValueError, match=message):
         product(*args)
-    with pytest.raises(ValueError, match=message.removeprefix("product: ")):
+    with pytest.raises(ValueError, match=message):
         product._interpret(np.ones(()), args)
 
 
