@@ -1,5 +1,7 @@
 """The exact free drift against other solutions, in the cases that are special, and the steps made of it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ MOMENTS = np.array([1.0, 2.0, 2.7])
 SEPARATRIX = np.sqrt((1 / 2 - 1 / 2.7) / (1 - 1 / 2))  # P1/P3 on it
 
 # Moments, momentum and time; what each is called is what makes it special.
-SPECIAL = {
+SPECIAL: dict[str, tuple[Any, Any, float]] = {
     "separatrix": (MOMENTS, [0.7 * SEPARATRIX, 0.6, -0.7], 4.0),
     "separatrix, towards the axis": (MOMENTS, [0.7 * SEPARATRIX, 0.6, 0.7], 12.0),
     "a hair above the separatrix": (MOMENTS, [0.7 * SEPARATRIX * (1 + 1e-12), 0.6, -0.7], 12.0),
@@ -90,7 +92,7 @@ def test_no_case_is_special(case):
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("steps, angle_deg, bound", [(200, 39, 1e-12), (20, 170, 2e-13), (1, 720, 8e-15)])
+@pytest.mark.parametrize("steps, angle_deg, bound", [(200, 39, 1e-12), (20, 170, 1e-13), (1, 720, 8e-15)])
 def test_errors_of_many_short_and_of_few_long_steps(steps, angle_deg, bound):
     h = np.radians(angle_deg) / np.linalg.norm(PAPER_W0)
     q_1, P_1 = jacobi(np.array([1.0, 0.0, 0.0, 0.0]), PAPER_P0, [1.0, 2.0, 3.0], steps * h, MANY)
@@ -223,10 +225,10 @@ def test_kick_drift_kick_is_of_second_order_and_its_error_proportional_to_the_to
 
 
 def test_the_step_is_of_fourth_order_in_a_small_torque_and_of_second_in_its_square():
-    T, steps = 6.0, np.array([8, 12, 16])
-    truth = exact(Q0, W0, J, lambda t: 1e-5 * TAU, lambda t: NONE, T)
-    errors = [error(flown(free_drift.step, n, 1e-5 * TAU, T), truth) for n in steps]
-    assert order(steps, errors) == pytest.approx(4, abs=0.2)
+    T, steps = 6.0, np.array([12, 16, 20])
+    truth = exact(Q0, W0, J, lambda t: 1e-4 * TAU, lambda t: NONE, T)
+    errors = [error(flown(free_drift.step, n, 1e-4 * TAU, T), truth) for n in steps]
+    assert order(steps, errors) == pytest.approx(4, abs=0.05)
     fine = np.array([80, 160, 320])
     truth = exact(Q0, W0, J, lambda t: 10 * TAU, lambda t: NONE, T)
     errors = [error(flown(free_drift.step, n, 10 * TAU, T), truth) for n in fine]

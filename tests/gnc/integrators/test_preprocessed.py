@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnc import quaternion
+from gnc import lie, quaternion
 from gnc.integrators import preprocessed, qvi
 from tests.gnc.integrators.gyrostat import (
     NONE,
@@ -20,6 +20,7 @@ from tests.gnc.integrators.gyrostat import (
     order,
     path,
     random_trials,
+    symplectic_form,
 )
 
 
@@ -70,6 +71,22 @@ def test_the_jacobians_are_the_derivatives_of_the_step(h):
     F_0, G_0 = finite_difference(preprocessed.step, Q0, J @ W0, TAU, J, NONE, h)
     np.testing.assert_allclose(F, F_0, atol=1e-8)
     np.testing.assert_allclose(G, G_0, atol=1e-8)
+
+
+def test_the_motion_of_the_momentum_preserves_areas_and_the_whole_step_the_symplectic_form_to_fourth_order():
+    """Its inertia changes from orbit to orbit: one that is fixed keeps the form exactly."""
+    P, steps = J @ W0, np.array([0.05, 0.1, 0.2])
+    _, P_1, F = preprocessed.drift_jacobian(Q0, P, J, NONE, steps)
+    M = F[:, 3:, 3:]
+    np.testing.assert_allclose(M @ lie.hat(P) @ np.swapaxes(M, 1, 2), lie.hat(P_1), atol=1e-14)
+    defects = np.swapaxes(F, 1, 2) @ symplectic_form(P_1) @ F - symplectic_form(P)
+    assert order(1 / steps, np.abs(defects).max(axis=(1, 2))) == pytest.approx(5, abs=0.05)
+
+
+def test_time_reversed_leads_back_to_the_start():
+    q, P = preprocessed.drift(*preprocessed.drift(Q0, J @ W0, J, NONE, 0.4), J, NONE, -0.4)
+    np.testing.assert_allclose(q, Q0, atol=2e-15)
+    np.testing.assert_allclose(P, J @ W0, atol=4e-15)
 
 
 def test_wheels_and_too_long_steps_lose_their_trial():
