@@ -9,7 +9,7 @@ import numpy as np
 
 
 def by_group(
-    groups: np.ndarray, run: Callable[..., tuple[Any, ...]], args: Sequence[Any], cores: Sequence[int]
+    groups: Any, run: Callable[..., tuple[Any, ...]], args: Sequence[Any], cores: Sequence[int]
 ) -> tuple[Any, ...]:
     """Return run(group, *args) of every trial: `groups` holds its number, `cores` counts the axes of each argument.
 

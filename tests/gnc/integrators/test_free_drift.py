@@ -131,6 +131,7 @@ def test_axes_that_are_not_principal_make_no_difference():
         assert error((q, P), truth) < 1e-12
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("group", range(len(REACHES)))
 def test_a_group_has_nodes_enough(group):
     rng = np.random.default_rng(group)
@@ -162,10 +163,12 @@ def test_momentum_and_energy_stay_for_a_hundred_thousand_steps(seed, L_bound, E_
     assert abs(q @ q - 1) < 1e-15
 
 
+@pytest.mark.jit
 def test_time_reversed_leads_back_to_the_start():
     rng = np.random.default_rng(4)
     J_B, q_0, P_0 = random_bodies(rng, 200), random_directions(rng, 200, 4), random_directions(rng, 200)
-    q, P = free_drift.drift(*free_drift.drift(q_0, P_0, J_B, NONE, 0.7), J_B, NONE, -0.7)
+    q, P = free_drift.drift(q_0, P_0, J_B, NONE, 0.7)
+    q, P = free_drift.drift(q, P, J_B, NONE, -0.7)
     np.testing.assert_allclose(q, q_0, atol=3e-14)
     np.testing.assert_allclose(P, P_0, atol=3e-14)
 
@@ -190,6 +193,7 @@ def test_the_jacobian_is_the_derivative_in_every_group(h):
     np.testing.assert_allclose(F, F_0, atol=1e-8)
 
 
+@pytest.mark.jit
 def test_the_jacobian_is_symplectic_in_every_group():
     rng = np.random.default_rng(5)
     J_B, q_0, P_0 = random_bodies(rng, 500), random_directions(rng, 500, 4), random_directions(rng, 500)
@@ -280,20 +284,20 @@ def test_wheels_are_exact_too(h):
 # Trials
 
 
-def mixed_trials(n=60):
-    """Return trials of all groups: short and long steps, divided ones, wheels, a lost one."""
+def mixed_trials(n=60, longest=30.0):
+    """Return trials of all groups: short and long steps, divided ones, wheels, three lost ones."""
     rng = np.random.default_rng(6)
     J_B, q_0, P_0 = random_bodies(rng, n), random_directions(rng, n, 4), random_directions(rng, n)
     rho = np.where(np.arange(n)[:, None] % 4 == 0, 0.3 * random_directions(rng, n), 0.0)
-    h = 10 ** rng.uniform(-2, 1.5, n)
+    h = 10 ** rng.uniform(-2, np.log10(longest), n)
     P_0[7], h[11], rho[12, 1] = np.nan, 1e9, np.inf
     return q_0, P_0, 0.1 * random_directions(rng, n), J_B, rho, h
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("name", ["drift_jacobian", "step"])
-def test_a_trial_has_the_same_bits_alone_and_among_others(name):
-    q_0, P_0, tau, J_B, rho, h = mixed_trials()
+@pytest.mark.parametrize("name, longest", [("drift_jacobian", 30.0), ("step", 3.0)])
+def test_a_trial_has_the_same_bits_alone_and_among_others(name, longest):
+    q_0, P_0, tau, J_B, rho, h = mixed_trials(longest=longest)
     move = getattr(free_drift, name)
     torque = () if name.startswith("drift") else (tau,)
     together = move(q_0, P_0, *torque, J_B, rho, h)
@@ -303,6 +307,7 @@ def test_a_trial_has_the_same_bits_alone_and_among_others(name):
             np.testing.assert_array_equal(x, y[k])
 
 
+@pytest.mark.jit
 def test_a_lost_trial_marks_only_itself():
     q_0, P_0, _, J_B, rho, h = mixed_trials()
     q, P = free_drift.drift(q_0, P_0, J_B, rho, h)
@@ -313,6 +318,6 @@ def test_a_lost_trial_marks_only_itself():
 
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3)])
 def test_leading_axes_broadcast(shape):
-    h = np.linspace(0.1, 30.0, int(np.prod(shape, dtype=int))).reshape(shape)
+    h = np.linspace(0.1, 3.0, int(np.prod(shape, dtype=int))).reshape(shape)
     q, P, F, G = free_drift.step_jacobian(Q0, J @ W0, TAU, J, NONE, h)
     assert (q.shape, P.shape, F.shape, G.shape) == ((*shape, 4), (*shape, 3), (*shape, 6, 6), (*shape, 6, 3))

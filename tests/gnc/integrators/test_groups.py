@@ -1,5 +1,7 @@
 """Trials in groups."""
 
+from typing import Any
+
 import numpy as np
 
 from gnc.integrators.groups import by_group
@@ -17,7 +19,7 @@ def recorder(seen):
 
 def test_every_trial_meets_its_own_group():
     groups, v, s = np.array([2.0, 0.0, 2.0]), np.arange(9.0).reshape(3, 3), np.array([1.0, 10.0, 100.0])
-    seen = []
+    seen: list[Any] = []
     a, b = by_group(groups, recorder(seen), (v, s), (1, 0))
     np.testing.assert_array_equal(a, v * s[:, None] + groups[:, None])
     np.testing.assert_array_equal(b, s)
@@ -33,7 +35,7 @@ def test_arguments_broadcast_over_leading_axes():
 
 def test_one_group_is_run_on_the_arguments_as_they_are():
     for groups in (np.float64(1.0), np.ones(4), np.ones((2, 2))):
-        seen = []
+        seen: list[Any] = []
         by_group(groups, recorder(seen), (np.ones(3), np.float64(2.0)), (1, 0))
         assert seen == [(1, (3,), ())]
 

@@ -18,6 +18,7 @@ def bodies():
     return 0.5 * (J + np.swapaxes(J, 1, 2))
 
 
+@pytest.mark.jit
 def test_the_axes_make_the_inertia_diagonal():
     J = bodies()
     moments, A = principal(J)
@@ -26,6 +27,7 @@ def test_the_axes_make_the_inertia_diagonal():
     np.testing.assert_allclose(np.swapaxes(A, 1, 2) @ A, np.broadcast_to(np.eye(3), A.shape), atol=3e-15)
 
 
+@pytest.mark.jit
 def test_the_moments_are_those_of_lapack_in_ascending_order_and_the_axes_right_handed():
     J = bodies()
     moments, A = principal(J)
