@@ -35,8 +35,8 @@ test-slow: venv ## run the tests marked slow
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
 coverage: venv ## measure coverage: the kernels' own tests as plain Python, all others compiled
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not jit' tests/gnc --cov --cov-report=
-	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow' tests --ignore=tests/gnc --cov --cov-append --cov-report=term
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not jit' tests/gnc --ignore=tests/gnc/integrators --cov --cov-report=
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow' tests/gnc/integrators tests/models tests/estimators tests/controllers tests/scenarios --cov --cov-append --cov-report=term
 
 lint: venv ## check style and types
 	$(BIN)/ruff check .
