@@ -218,6 +218,7 @@ def test_the_jacobian_of_a_slow_body_has_all_its_digits(rate):
 # Torque
 
 
+@pytest.mark.jit
 def test_kick_drift_kick_is_of_second_order_and_its_error_proportional_to_the_torque():
     T, steps = 6.0, np.array([20, 40, 80])
     errors = {}
@@ -228,6 +229,7 @@ def test_kick_drift_kick_is_of_second_order_and_its_error_proportional_to_the_to
     assert errors[1.0][0] / errors[0.1][0] == pytest.approx(10, rel=0.5)
 
 
+@pytest.mark.jit
 def test_the_step_is_of_fourth_order_in_a_small_torque_and_of_second_in_its_square():
     T, steps = 6.0, np.array([12, 16, 20])
     truth = exact(Q0, W0, J, lambda t: 1e-4 * TAU, lambda t: NONE, T)
@@ -260,6 +262,7 @@ def test_a_small_torque_costs_thousands_of_times_less_accuracy_than_suzukis_step
     assert np.all(np.isnan(qvi.step(Q0, PAPER_P0, tau_B, PAPER_J, NONE, T / 23)[1]))
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("name", ["step", "kick_drift_kick"])
 @pytest.mark.parametrize("rho", [NONE, RHO], ids=["free", "wheels"])
 @pytest.mark.parametrize("h", [0.4, 4.0])

@@ -49,6 +49,7 @@ def test_the_attitude_error_after_20_s_is_the_published_one(steps, published_deg
     assert found == pytest.approx(published_deg, rel=0.03)
 
 
+@pytest.mark.jit
 def test_momentum_and_energy_are_exact_where_the_attitude_is_not():
     q_0, P_0 = np.array([1.0, 0.0, 0.0, 0.0]), PAPER_J @ PAPER_W0
     q, P = preprocessed.drift.repeat(100_000, q_0, P_0, PAPER_J, NONE, 0.2)
