@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gnc.errors import InputError
 
-__all__ = ["normal", "stream", "uniform"]
+__all__ = ["Stream", "normal", "stream", "uniform"]
 
 Array = NDArray[np.float64]
 Trials = int | Sequence[int] | NDArray[np.integer]
@@ -38,6 +38,29 @@ def normal(seed: int, trials: Trials, name: str, shape: int | tuple[int, ...] = 
 def uniform(seed: int, trials: Trials, name: str, shape: int | tuple[int, ...] = ()) -> Array:
     """Numbers uniform in [0, 1), `(number of trials, *shape)`; `trials` is how many, or which."""
     return _draw(np.random.Generator.random, seed, trials, name, shape)
+
+
+class Stream:
+    """The standard normal numbers of one stream of many trials, a few at a time: `next()` gives `(trials, size)`.
+
+    They are those of `normal(seed, trials, name, (steps, size))`, without the memory of all steps.
+    """
+
+    BLOCK = 64  # how many are drawn ahead
+
+    def __init__(self, seed: int, trials: Trials, name: str, size: int) -> None:
+        which = _numbers(trials)
+        self._generators = [stream(seed, trial, name) for trial in which]
+        self._ahead, self._used = np.empty((len(which), self.BLOCK, _whole("size", size, TRIAL_LIMIT))), self.BLOCK
+
+    def next(self) -> Array:
+        """Return the next numbers of every trial."""
+        if self._used == self.BLOCK:
+            for generator, rows in zip(self._generators, self._ahead, strict=True):
+                generator.standard_normal(out=rows)
+            self._used = 0
+        self._used += 1
+        return self._ahead[:, self._used - 1].copy()
 
 
 def _draw(fill: Callable[..., Array], seed: int, trials: Trials, name: str, shape: int | tuple[int, ...]) -> Array:

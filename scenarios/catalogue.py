@@ -1,3 +1,25 @@
-"""The built-in scenarios by name."""
+"""The built-in scenarios by name; each lives in the module of its name and is imported when it is asked for."""
 
-SCENARIOS: dict[str, str] = {}  # name -> one sentence; light to import, so that `gnc list` is fast
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from gnc.errors import InputError
+
+if TYPE_CHECKING:
+    from gnc.scenarios.scenario import Scenario
+
+SCENARIOS: dict[str, str] = {  # name -> one sentence; light to import, so that `gnc list` is fast
+    "pointing": "CubeSat in low Earth orbit points through eclipse on magnetometer and sun sensor",
+}
+
+
+def scenario(name: str) -> Scenario:
+    """Return the scenario of a name."""
+    if name not in SCENARIOS:
+        near = difflib.get_close_matches(name, SCENARIOS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(SCENARIOS)}, or give a TOML file"
+        raise InputError(f"scenario: {name!r} is unknown; {hint}")
+    return import_module(f"gnc.scenarios.{name.replace('-', '_')}").SCENARIO

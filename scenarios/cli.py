@@ -81,6 +81,54 @@ def _list(as_json: Json = False) -> None:
     display.table("cases (gnc reproduce NAME)", ("name", "title"), list(cases.items()))
 
 
+Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in scenario, or a TOML file.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
+
+
+@app.command("show")
+def _show(name: Name, settings: Settings = None) -> None:
+    """Print the complete file of a scenario, to copy and edit."""
+    from gnc.scenarios.config import dump
+    from gnc.scenarios.run import resolve
+
+    print(dump(resolve(name, settings or ())[1]), end="")
+
+
+@app.command("run")
+def _fly(
+    name: Name,
+    settings: Settings = None,
+    seed: Seed = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the configuration's.")] = None,
+    trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
+    as_json: Json = False,
+) -> None:
+    """Fly a scenario in closed loop; leave a table, figures and labelled results."""
+    from gnc.scenarios import display, progress, run
+
+    if trial is not None and trials is not None:
+        raise InputError("give --trials or --trial, not both")
+    found, config = run.resolve(name, settings or ())
+    chosen = [trial] if trial is not None else range(trials or config.trials)
+    folder = out if out is not None else Path("out", "run", found.name)
+    with progress.bar(found.name) as moved:
+        outcome = run.run(found, config, config.seed if seed is None else seed, chosen, folder, moved)
+    if as_json:
+        print(display.as_json(outcome.report()))
+    else:
+        run.show(outcome)
+    if outcome.interrupted:
+        flown = float(outcome.flight["time"].values[-1])
+        print(
+            f"gnc: interrupted at {flown:g} s of {config.duration_s:g} s; {folder} has what was flown", file=sys.stderr
+        )
+        raise typer.Exit(INTERRUPTED)
+    if not outcome.ok:
+        raise typer.Exit(CHECK_FAILED)
+
+
 @app.command("reproduce")
 def _reproduce(
     case: Annotated[str | None, typer.Argument(help="paper/figure, or a paper; none: list them.")] = None,

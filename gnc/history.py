@@ -1,0 +1,90 @@
+"""What a flight leaves: labelled signals over time and trials, which xarray opens.
+
+Signals of one clock share a time axis: `time` is that of the record, `time_magnetometer` that of a sensor. Every
+signal has a unit and a sentence; its parts have names.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gnc.files import replacing
+
+if TYPE_CHECKING:  # xarray takes half a second to load
+    from xarray import Dataset
+
+CLOCK = "time"
+PARTS = {
+    3: ("xyz", ("x", "y", "z")),
+    4: ("wxyz", ("w", "x", "y", "z")),
+    6: ("twist", ("rx", "ry", "rz", "x", "y", "z")),
+}
+
+
+class Signal(NamedTuple):
+    """What a signal is."""
+
+    unit: str
+    about: str
+    parts: tuple[str, tuple[str, ...]] | None = None  # name of the axis and of its places, if not the usual ones
+    shared: bool = False  # the same in all trials, and so without their axis
+
+
+class History:
+    """Signals as they come."""
+
+    def __init__(self, signals: Mapping[str, Signal]) -> None:
+        self._signals = dict(signals)
+        self._values: dict[str, dict[str, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
+        self._times: dict[str, list[float]] = defaultdict(list)
+
+    def record(self, t: float, values: Mapping[str, Any], clock: str = CLOCK) -> None:
+        """Note the values (trials, ...) of some signals at a time."""
+        self._times[clock].append(t)
+        for name, value in values.items():
+            self._values[clock][name].append(np.asarray(value))
+
+    def dataset(self, trials: Any, **attributes: Any) -> Dataset:
+        """Return all signals (trial, time, parts) with units and labels."""
+        from xarray import Dataset
+
+        data: dict[str, Any] = {}
+        coordinates: dict[str, Any] = {"trial": np.asarray(trials, np.int32)}
+        for clock, signals in self._values.items():
+            coordinates[clock] = (clock, np.array(self._times[clock]), {"units": "s"})
+            for name, values in signals.items():
+                signal = self._signals[name]
+                first = (clock,) if signal.shared else ("trial", clock)
+                array = np.stack(values, axis=len(first) - 1)
+                axes = _axes(name, array.shape[len(first) :], signal, coordinates)
+                note = {"units": signal.unit, "long_name": signal.about}
+                data[name] = ((*first, *axes), array, note)
+        return Dataset(data, coordinates, attributes)
+
+
+def _axes(name: str, sizes: tuple[int, ...], signal: Signal, coordinates: dict[str, Any]) -> list[str]:
+    """Return the names of the axes after trial and time, and label their places."""
+    axes = []
+    for i, size in enumerate(sizes):
+        axis, places = signal.parts or PARTS.get(size, (f"{name}_{i}", tuple(map(str, range(size)))))
+        coordinates[axis] = list(places)
+        axes.append(axis)
+    return axes
+
+
+def save(dataset: Dataset, path: Path) -> None:
+    """Write a dataset whole or not at all, as NetCDF-3: the same bytes for the same numbers."""
+    with replacing(path) as temporary:
+        dataset.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
+
+
+def load(path: Path) -> Dataset:
+    """Read a dataset into memory."""
+    from xarray import load_dataset
+
+    return load_dataset(path, engine="scipy")

@@ -1,0 +1,147 @@
+"""From sections of a scenario file to the parts of a loop: truth, sensors as they are and as believed, filter, law."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gnc.controllers.attitude import AttitudeController
+from gnc.controllers.pointing import Pointing
+from gnc.estimators.extra_states import ExtraState
+from gnc.estimators.extra_states import ResidualDipole as DipoleState
+from gnc.estimators.inertia_states import Inertia as InertiaState
+from gnc.estimators.mekf import Mekf
+from gnc.estimators.standard_mekf import StandardMekf
+from gnc.loop import Instrument
+from gnc.models.actuators import ReactionWheels, pyramid_axes
+from gnc.models.environment import (
+    Disturbances,
+    Drag,
+    EnvironmentTable,
+    GravityGradient,
+    KeplerOrbit,
+    ResidualDipole,
+    box,
+)
+from gnc.models.environment.constants import EARTH_RADIUS
+from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker
+from gnc.scenarios.attitude import sections
+from gnc.scenarios.attitude.sky import Sky
+from gnc.scenarios.draws import Draws
+
+Array = Any
+
+
+def sky(orbit: sections.Orbit, h: float, duration_s: float) -> Sky:
+    """Tabulate the environment of a flight."""
+    path = KeplerOrbit(
+        a=EARTH_RADIUS + 1e3 * orbit.altitude_km,
+        inclination=np.radians(orbit.inclination_deg),
+        raan=np.radians(orbit.raan_deg),
+        mean_anomaly=np.radians(orbit.argument_deg),
+        epoch=orbit.epoch,
+    )
+    return Sky.along(EnvironmentTable.along(path, duration_s + h), h, duration_s)
+
+
+def wheels(section: sections.Wheels) -> ReactionWheels:
+    """Return the wheels."""
+    return ReactionWheels(
+        axes_B=pyramid_axes(section.elevation_deg),
+        torque_limit=section.torque_limit_Nm,
+        momentum_limit=section.momentum_limit_Nms,
+        viscous=section.viscous_per_s,
+        coulomb=section.coulomb_Nm,
+    )
+
+
+def disturbances(vehicle: sections.Vehicle, J: Array, dipole_B: Array) -> Disturbances | None:
+    """Return what turns the satellite of each trial."""
+    sources: list[Any] = [ResidualDipole(dipole_B)] if np.any(dipole_B) else []
+    if vehicle.gravity_gradient:
+        sources.append(GravityGradient(J))
+    if vehicle.drag:
+        sources.append(Drag(box(vehicle.size_m, vehicle.pressure_centre_m)))
+    return Disturbances(sources) if sources else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A sensor as it is, dispersed over the trials, and as the filter believes it to be."""
+
+    true: Any
+    believed: Any
+    section: sections.SensorSection
+
+
+def sensor(name: str, section: sections.AnySensor, draws: Draws) -> Pair:
+    """Return a sensor twice; the bias and misalignment of each trial are drawn from its name."""
+    common = {"rate_hz": section.rate_hz, "q_BS": section.q_BS}
+    if isinstance(section, sections.OwnSensor):
+        own = section.component.build()
+        return Pair(own, own, section)
+    if isinstance(section, sections.StarTrackerSection):
+        cross, roll = section.sigma_cross_arcsec, section.sigma_roll_arcsec
+        tracker = StarTracker(**common, sigma_arcsec=(cross, cross, roll))
+        return Pair(tracker, tracker, section)
+    off = {"misalignment": np.radians(section.misalignment_deg) * draws.normal(f"{name} misalignment", 3)}
+    if isinstance(section, sections.SunSensorSection):
+        believed: Any = FineSunSensor(**common, sigma_deg=section.sigma_deg, half_cone_deg=section.half_cone_deg)
+    else:
+        believed = Magnetometer(**common, sigma_deg=section.sigma_deg, sigma_T=1e-9 * section.sigma_nT)
+        off["bias"] = 1e-9 * section.bias_nT * draws.normal(f"{name} bias", 3)
+    return Pair(dataclasses.replace(believed, **off), believed, section)
+
+
+def instruments(pairs: Mapping[str, Pair], sky: Sky, draws: Draws) -> list[Instrument]:
+    """Put the true sensors into the loop."""
+
+    def instrument(name: str, pair: Pair) -> Instrument:
+        measure = lambda x, t, noise: pair.true.measure(x, sky.at(t), noise)  # noqa: E731
+        noise = draws.stream(name, pair.true.noise_size)
+        return Instrument(name, 1.0 / pair.section.rate_hz, measure, noise, pair.section.latency_s)
+
+    return [instrument(name, pair) for name, pair in pairs.items()]
+
+
+def mekf(section: sections.AnyFilter, J: Array, pairs: Mapping[str, Pair]) -> Any:
+    """Return the filter."""
+    if isinstance(section, sections.OwnFilter):
+        return section.component.build(J=J)
+    noise = {"torque_psd": section.torque_psd_Nm2s, "gate_probability": section.gate_probability}
+    if isinstance(section, sections.StandardMekfSection):
+        return StandardMekf(J, linearisation=section.linearisation, **noise)
+    extras: list[ExtraState] = []
+    if section.dipole_sigma_Am2 > 0.0:
+        extras.append(DipoleState(walk=section.dipole_walk))
+    if section.inertia_sigma_percent > 0.0:
+        extras.append(InertiaState(form="ratios"))
+    return Mekf(J, method=section.method, substeps=section.substeps, extras=tuple(extras), **noise)
+
+
+def prior(section: sections.AnyFilter, J: Array) -> Array | None:
+    """Return the covariance of the filter's extra states before the flight."""
+    if not isinstance(section, sections.MekfSection):
+        return None
+    sigmas = [section.dipole_sigma_Am2] * (3 if section.dipole_sigma_Am2 > 0.0 else 0)
+    if section.inertia_sigma_percent > 0.0:
+        scale = 0.01 * section.inertia_sigma_percent * float(np.trace(J)) / 3.0
+        sigmas += [scale] * InertiaState(form="ratios").size
+    return np.diag(np.square(sigmas))
+
+
+def law(section: sections.AnyController, J: Array) -> Any:
+    """Return the control law."""
+    if isinstance(section, sections.OwnController):
+        return section.component.build(J=J)
+    frequency = section.frequency_rad_s or min(0.1, 0.3 * section.rate_hz)
+    return AttitudeController.tuned(J, frequency, section.damping)
+
+
+def guide(section: sections.PointingGuidance, sky: Sky) -> Any:
+    """Return the reference as a function of time."""
+    pointing = Pointing(axis_B=section.axis_B, at=section.at, roll_axis_B=section.roll_axis_B, roll=section.roll)
+    return lambda t: pointing.reference(sky.at(t))

@@ -1,0 +1,26 @@
+"""Typed configuration in TOML: sections, errors of one line, overrides, comparison, the user's own components."""
+
+from gnc.scenarios.config.arrays import Inertia, Matrix3, NonNegative, Positive, Quaternion, Vector3
+from gnc.scenarios.config.base import Section, parse, read
+from gnc.scenarios.config.compare import difference, digest
+from gnc.scenarios.config.component import Component, load_component
+from gnc.scenarios.config.settings import override
+from gnc.scenarios.config.toml_text import dump
+
+__all__ = [
+    "Component",
+    "Inertia",
+    "Matrix3",
+    "NonNegative",
+    "Positive",
+    "Quaternion",
+    "Section",
+    "Vector3",
+    "difference",
+    "digest",
+    "dump",
+    "load_component",
+    "override",
+    "parse",
+    "read",
+]

@@ -1,0 +1,60 @@
+"""What is random about a trial before it flies, from (seed, trial, name) and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnc import noise, quaternion
+from gnc.batch import batched
+from gnc.linalg import array, identity
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The draws of some trials."""
+
+    seed: int
+    trials: Array  # (n,) their numbers
+
+    def normal(self, name: str, shape: int | tuple[int, ...] = ()) -> Array:
+        """Return standard normal numbers (n, *shape)."""
+        return noise.normal(self.seed, self.trials, name, shape)
+
+    def stream(self, name: str, size: int) -> noise.Stream:
+        """Return standard normal numbers as the flight needs them."""
+        return noise.Stream(self.seed, self.trials, name, size)
+
+    def direction(self, name: str) -> Array:
+        """Return unit vectors, uniform on the sphere."""
+        return _unit(self.normal(name, 3))
+
+    def near(self, name: str, q: Array, sigma_deg: float) -> Array:
+        """Return attitudes about q, turned by a rotation vector normal about each axis."""
+        return quaternion.mul(q, quaternion.exp(np.radians(sigma_deg) * self.normal(name, 3)))
+
+    def inertia(self, name: str, J: Array, percent: float) -> Array:
+        """Return inertias about J that bodies can have, moments and axes off by about so many per cent.
+
+        The matrix S = tr(J)/2 1 - J of second moments is positive definite for bodies only; it becomes A S A^T with A
+        normal about unity.
+        """
+        return _deformed(J, np.eye(3) + 0.005 * percent * self.normal(name, (3, 3)))
+
+
+@batched("(3)->(3)")
+def _unit(v):
+    """Return v/|v|."""
+    return v / np.sqrt(v @ v)
+
+
+@batched("(3,3),(3,3)->(3,3)")
+def _deformed(J, A):
+    """Return the inertia of a body stretched by A."""
+    S = A @ ((0.5 * (J[0, 0] + J[1, 1] + J[2, 2])) * identity(3) - J) @ A.T
+    S = 0.5 * (S + S.T)
+    return array((S[0, 0] + S[1, 1] + S[2, 2]) * identity(3) - S)

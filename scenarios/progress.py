@@ -1,0 +1,32 @@
+"""A progress bar with the time left: on a terminal, and silence in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Give a function (done, all) that moves the bar, or None where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what)
+
+        def move(done: int, total: int) -> None:
+            if done * 200 // max(total, 1) != (done - 1) * 200 // max(total, 1):  # a tick is short, drawing is not
+                shown.update(task, total=total, completed=done)
+
+        yield move
