@@ -1,19 +1,23 @@
-"""Commands of controllers, look-ups of the environment and sensors: what one trial-step costs."""
+"""Commands of controllers, look-ups of the environment, sensors and steps of bodies: what one trial-step costs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
+from benchmarks import allocation
 from benchmarks.algebra import random_poses
 from benchmarks.timing import Row, interleaved
 from gnc import spatial
 from gnc.controllers.attitude import AttitudeController
 from gnc.controllers.pose import PoseTracking
 from gnc.controllers.reference import AttitudeReference, PoseReference
-from gnc.models.environment import EnvironmentTable, Igrf, KeplerOrbit
+from gnc.models.environment import Environment, EnvironmentTable, Igrf, KeplerOrbit
+from gnc.models.gyrostat import Gyrostat, GyrostatState
 from gnc.models.pose_body import PoseState
+from gnc.models.rigid_body import RigidBody
 from gnc.models.sensors import FineSunSensor, Magnetometer
 from gnc.models.states import AttitudeState
 
@@ -46,3 +50,22 @@ def rows() -> Iterator[Row]:
     best = interleaved({name: call for name, (call, _) in cases.items()}, seconds=0.3)
     for name, (_, target) in cases.items():
         yield Row(f"{name}, N = {MANY}", "gnc", best[name] / MANY * 1e9, "ns", target=target)
+    yield from _single_rows(table.at(100.0))
+    yield from allocation.rows(lambda: pose.command(y, r, memory)[0])
+
+
+def _single_rows(env: Environment) -> Iterator[Row]:
+    """Measure calls for a single trial, which are mostly those of Python and NumPy."""
+    x, tau, noise = AttitudeState(np.eye(4)[0], np.array([0.1, 0.05, -0.02])), np.array([0.01, 0.0, 0.0]), np.zeros(3)
+    wheeled = GyrostatState(*x, np.array([0.1, 0.0, 0.2]))
+    magnetometer, sun = Magnetometer(rate_hz=1.0, sigma_deg=1.0), FineSunSensor(rate_hz=1.0, sigma_deg=1.0)
+    cases: dict[str, Callable[[], object]] = {}
+    for method in ("vi2", "vi4"):
+        cases[f"rigid body, step {method}"] = partial(RigidBody(J, method).step, x, tau, 0.1)
+        cases[f"gyrostat, step {method}"] = partial(Gyrostat(J, method).step, wheeled, tau, 0.1)
+    cases["magnetometer, measure"] = partial(magnetometer.measure, x, env, noise)
+    cases["sun sensor, measure"] = partial(sun.measure, x, env, noise)
+    best = interleaved(cases, seconds=0.3)
+    for name, seconds in best.items():
+        target = "<= 3 us" if "step" in name else ""
+        yield Row(f"{name}, N = 1", "gnc", seconds * 1e6, "us", target=target)

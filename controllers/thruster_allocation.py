@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gnc import check
+from gnc.controllers.optimal_bases import optimal_bases
 from gnc.errors import InputError
 from gnc.models.actuators import Thrusters
 from gnc.models.parameters import each, store
@@ -15,29 +16,19 @@ from gnc.models.parameters import each, store
 Array = Any
 
 METHODS = ("fuel", "least squares")
-NUDGE = 1e-7  # of each cost, so that no two ways of firing cost the same and the simplex method cannot cycle
-TINY = 1e-9  # of the full thrust: what is below it in a basic solution is zero
-
-
-class Start(NamedTuple):
-    """A basis that is optimal for some wrench, from which the simplex method goes on for every other."""
-
-    inverse: Array  # (m, m) of the basic columns
-    T: Array  # (m, n) the inverse times all columns
-    z: Array  # (n) reduced costs, none negative
-    basis: Array  # (m) indices
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ThrusterAllocation:
     """The fractions 0 <= u <= 1 of the interval that n thrusters are on, so that sum u_k wrench_k is the wanted one.
 
-    "fuel" minimises sum cost_k u_k: a linear programme, solved for each trial by the dual simplex method with bounds
-    along the ray from zero to the wanted wrench. A wrench beyond reach keeps its direction and is made as large as it
-    can be; a direction that no thrusters make gives none at all. "least squares" minimises |weights (wrench - wanted)|
-    over u >= 0 by Lawson and Hanson's active sets, and scales all by one factor where a fraction is above 1: for sets
-    that cannot make every direction. Sources: Bodson, "Evaluation of optimization methods for control allocation",
-    JGCD 25 (2002) 703; Lawson and Hanson, Solving Least Squares Problems, 1974, ch. 23.
+    "fuel" minimises sum cost_k u_k: a linear programme, solved for each trial by the dual simplex method, from bases
+    that are found once, along the ray from zero to the wanted wrench where a limit is met. A wrench beyond reach keeps
+    its direction and is made as large as it can be; a direction that no thrusters make gives none at all. "least
+    squares" minimises |weights (wrench - wanted)| over u >= 0 by Lawson and Hanson's active sets, and scales all by
+    one factor where a fraction is above 1: for sets that cannot make every direction. Sources: Bodson, "Evaluation of
+    optimization methods for control allocation", JGCD 25 (2002) 703; Lawson and Hanson, Solving Least Squares
+    Problems, 1974, ch. 23.
     """
 
     wrenches_B: Array  # (n, 6) [torque, force] of each at full thrust, the same for all trials
@@ -45,10 +36,10 @@ class ThrusterAllocation:
     method: str = "fuel"
     rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5)  # which of [torque, force] are wanted; the rest is left to itself
     weights: Array = 1.0  # (rows), or one number for all: what an error in each counts, for least squares
-    _start: Start | None = field(init=False, repr=False)
+    _prepared: tuple[Array, ...] = field(init=False, repr=False)  # what the solver of the method takes
 
     def __post_init__(self) -> None:
-        """Validate once, and find a basis to start from."""
+        """Validate once, and prepare what all wrenches have in common."""
         n = np.shape(self.wrenches_B)[0] if np.ndim(self.wrenches_B) == 2 else 0
         wrenches_B = check.finite("wrenches_B", self.wrenches_B, (n, 6))
         check.one_of("method", self.method, METHODS)
@@ -59,7 +50,7 @@ class ThrusterAllocation:
         A = self._columns
         if not np.all(np.any(A != 0.0, axis=0)):
             raise InputError("wrenches_B: a thruster adds nothing to the rows that are wanted; leave it out")
-        store(self, _start=_start(A, self.cost) if self.method == "fuel" else None)
+        store(self, _prepared=_for_cost(A, self.cost) if self.method == "fuel" else _for_squares(A, self.weights))
 
     @classmethod
     def of(cls, thrusters: Thrusters, **options: Any) -> ThrusterAllocation:
@@ -76,37 +67,46 @@ class ThrusterAllocation:
 
     def allocate(self, wrench_B: Array) -> tuple[Array, Array]:
         """Return the fractions (..., n) and by which factor (...), 1 at most, the wrench had to be scaled."""
-        from gnc.controllers import least_cost, least_squares  # numba is loaded when something fires
-
         wanted = np.asarray(wrench_B, float)
-        b = np.ascontiguousarray(wanted.reshape(-1, len(self.rows)))
-        u, scale = np.empty((len(b), len(self.wrenches_B))), np.empty(len(b))
-        if self._start is not None:
-            least_cost.solve(b, *self._start, u, scale)
-        else:
-            A = self._columns * self.weights[:, None]
-            length = np.sqrt((A * A).sum(axis=0))
-            least_squares.solve(b * self.weights, A / length, (A / length).T @ (A / length), u)
-            u /= length
-            scale = 1.0 / np.maximum(u.max(axis=-1), 1.0)
-            u *= scale[:, None]
+        b = wanted.reshape(-1, len(self.rows))
+        u, scale = self._least_cost(b) if self.method == "fuel" else self._least_squares(b)
         leading = wanted.shape[:-1]
         return u.reshape(*leading, -1), scale.reshape(leading)
 
+    def _least_cost(self, b: Array) -> tuple[Array, Array]:
+        from gnc.controllers import least_cost  # numba is loaded when something fires
 
-def _start(A: Array, cost: Array) -> Start:
-    """Find the basis that is optimal for the wrench of all thrusters at unequal thrust."""
-    from scipy.optimize import linprog  # here: it takes longer to load than to run
+        n, columns = len(self.wrenches_B), self._prepared[0].shape[1]
+        loads = np.zeros((len(b), 6))
+        loads[:, : b.shape[1]] = b
+        u, scale = np.empty((len(b), columns)), np.empty(len(b))
+        least_cost.solve(loads, *self._prepared, u, scale)
+        return u[:, :n], scale
 
+    def _least_squares(self, b: Array) -> tuple[Array, Array]:
+        from gnc.controllers import least_squares
+
+        A, H, length = self._prepared
+        u = np.empty((len(b), len(length)))
+        least_squares.solve(b * self.weights, A, H, u)
+        u /= length
+        scale = 1.0 / np.maximum(u.max(axis=-1), 1.0)
+        u *= scale[:, None]
+        return u, scale
+
+
+def _for_cost(A: Array, cost: Array) -> tuple[Array, ...]:
+    """Return six rows and their optimal bases; a row that is not wanted gets a column of its own, and no load."""
     m, n = A.shape
     if np.linalg.matrix_rank(A) < m:
         raise InputError(f"wrenches_B: these {n} thrusters cannot make {m} independent loads; say which by rows=...")
-    nudges = np.random.default_rng(0).uniform(0.0, 1.0, (2, n))
-    nudged = cost * (1.0 + NUDGE * nudges[0])
-    solution = linprog(nudged, A_eq=A, b_eq=A @ (0.5 + nudges[1]), method="highs-ds")
-    basis = np.flatnonzero(solution.x > TINY)
-    inverse = np.linalg.inv(A[:, basis])
-    T = inverse @ A
-    z = nudged - nudged[basis] @ T
-    z[basis] = 0.0
-    return Start(inverse, T, np.maximum(z, 0.0), basis)
+    spare = 6 - m
+    padded = np.block([[A, np.zeros((m, spare))], [np.zeros((spare, n)), np.eye(spare)]])
+    return padded, *optimal_bases(padded, np.concatenate([cost, np.ones(spare)]))
+
+
+def _for_squares(A: Array, weights: Array) -> tuple[Array, ...]:
+    """Return the weighted columns at unit length, their products, and their lengths."""
+    A = A * weights[:, None]
+    length = np.sqrt((A * A).sum(axis=0))
+    return A / length, (A / length).T @ (A / length), length

@@ -64,7 +64,7 @@ def correction_kernel(n: int, m: int) -> Kernel:
     """Return the kernel of an update with m measurements of a state of n numbers.
 
     x = (chi, extras), errors (dxi, dx). Beyond the Kalman update: p <- p exp(dxi/2), and the covariance of what is left
-    of it, J_r(dxi) C J_r(dxi)^T, J_r the right Jacobian of SE(3); after `patience` refusals in a row C <- inflation C;
+    of it, J_r(dxi) C J_r(dxi)^T, J_r the right Jacobian of SE(3); after `patience` refusals in a row `_inflated`;
     a trial whose covariance is not positive or overflows becomes NaN.
     """
     update = update_kernel(n, m)
@@ -80,7 +80,7 @@ def correction_kernel(n: int, m: int) -> Kernel:
         C = where(took, symmetric_product(J_r, C_used), C)
         rejected = where(took, 0.0, where(valid > 0.0, rejected + 1.0, rejected))
         recover = rejected >= patience
-        C = where(recover, inflation * C, C)
+        C = where(recover, _inflated(C, inflation), C)
         moved = dual_quaternion.normalize(dual_quaternion.mul(dq_IB, dual_quaternion.exp(d[:6])))
         good = _healthy(C) & ((nis >= 0.0) | (valid == 0.0))
         state = where(took, moved, dq_IB), x + d[6:], C
@@ -88,6 +88,17 @@ def correction_kernel(n: int, m: int) -> Kernel:
         return *(where(good, part, math.nan) for part in state), *counts, S, nis, used
 
     return correct
+
+
+def _inflated(C, inflation):
+    """Return C with pose and twist more uncertain; what is known of the extra states stays, but for correlations.
+
+    A wrong pose says nothing of an inertia. Inflated too, it takes the rest of the error and becomes that of no body
+    (tests/scenarios/test_rendezvous.py: test_an_outlier_let_in_at_the_start_does_not_spoil_the_inertia).
+    """
+    wide = zeros(*C.shape)
+    wide[:12, :12], wide[12:, 12:] = inflation * C[:12, :12], C[12:, 12:]
+    return wide
 
 
 def _healthy(C):

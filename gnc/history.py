@@ -33,6 +33,7 @@ class Signal(NamedTuple):
     about: str
     parts: tuple[str, tuple[str, ...]] | None = None  # name of the axis and of its places, if not the usual ones
     shared: bool = False  # the same in all trials, and so without their axis
+    sigma: str = ""  # the signal that holds its standard deviation, if one does
 
 
 class History:
@@ -56,13 +57,18 @@ class History:
         data: dict[str, Any] = {}
         coordinates: dict[str, Any] = {"trial": np.asarray(trials, np.int32)}
         for clock, signals in self._values.items():
-            coordinates[clock] = (clock, np.array(self._times[clock]), {"units": "s"})
+            whole = min(map(len, (self._times[clock], *signals.values())))  # Ctrl-C may have cut the last one short
+            coordinates[clock] = (clock, np.array(self._times[clock][:whole]), {"units": "s"})
             for name, values in signals.items():
                 signal = self._signals[name]
                 first = (clock,) if signal.shared else ("trial", clock)
-                array = np.stack(values, axis=len(first) - 1)
+                array = np.stack(values[:whole], axis=len(first) - 1)
                 axes = _axes(name, array.shape[len(first) :], signal, coordinates)
-                note = {"units": signal.unit, "long_name": signal.about}
+                note = {
+                    "units": signal.unit,
+                    "long_name": signal.about,
+                    **({"sigma": signal.sigma} if signal.sigma else {}),
+                }
                 data[name] = ((*first, *axes), array, note)
         return Dataset(data, coordinates, attributes)
 

@@ -127,6 +127,14 @@ class _Past:
     taken: deque[_Taken] = field(default_factory=deque)
 
 
+class _Due(NamedTuple):
+    """Tests whether something is due at a tick."""
+
+    instruments: list[Callable[[int], bool]]
+    control: Callable[[int], bool]
+    record: Callable[[int], bool]
+
+
 @dataclass(frozen=True)
 class Loop:
     """Who takes part, and how long."""
@@ -139,7 +147,8 @@ class Loop:
     controller: Controller
     events: Sequence[Event] = ()
     record_s: float | None = None
-    _delay: int = field(init=False)
+    _delay: int = field(init=False, repr=False)
+    _due: _Due = field(init=False, repr=False)
     steps: int = field(init=False)  # of the truth
 
     def __post_init__(self) -> None:
@@ -147,6 +156,12 @@ class Loop:
         object.__setattr__(self, "steps", self.ticks("duration_s", self.duration_s))
         delays = [self.ticks(f"{i.name}: latency_s", i.latency_s, least=0) for i in self.instruments]
         object.__setattr__(self, "_delay", max(delays, default=0))
+        due = _Due(
+            [self._schedule(f"{i.name}: period", i.period_s, i.first_s) for i in self.instruments],
+            self._schedule("controller: period", self.controller.period_s, self.controller.first_s),
+            self._schedule("record_s", self.record_s or self.duration_s),
+        )
+        object.__setattr__(self, "_due", due)
 
     def ticks(self, name: str, seconds: float, least: int = 1) -> int:
         """Return a time as a number of ticks."""
@@ -167,22 +182,20 @@ class Loop:
         """Fly all trials from the start; Ctrl-C ends the flight early, with all that was recorded."""
         control, happened, k = self.controller, Happened(self.events), 0
         command, past = control.idle, _Past(belief, 0, deque([_Mark(0, self.plant.report(truth), control.idle)]))
-        due_control = self._schedule("controller: period", control.period_s, control.first_s)
-        due_record = self._schedule("record_s", self.record_s or self.duration_s)
-        due = [(i, self._schedule(f"{i.name}: period", i.period_s, i.first_s)) for i in self.instruments]
+        due = self._due
         try:
             for k in range(self.steps + 1):
-                t, measuring = k * self.h, [instrument for instrument, is_due in due if is_due(k)]
-                if measuring or due_control(k):
+                t, measuring = k * self.h, self._measuring(k)
+                if measuring or due.control(k):
                     self._mark(past, k, truth, command)
                 for instrument in measuring:
                     past.taken.append(_Taken(k, instrument.name, self._measure(instrument, truth, t)))
                 self._navigate(past, k - self._delay, innovation)
-                if due_control(k):
+                if due.control(k):
                     mark = past.marks[-1]
                     command, memory = control.law.command(self._carried(past, k, mark.report), mark.report, t, memory)
                     mark.command = command
-                if record is not None and (due_record(k) or k == self.steps):
+                if record is not None and (due.record(k) or k == self.steps):
                     report = self.plant.report(truth)
                     record(Moment(t, truth, self._carried(past, k, report), command, report))
                 if progress is not None:
@@ -198,6 +211,9 @@ class Loop:
         """Return the test whether something is due at a tick."""
         every, first = self.ticks(name, period_s), self.ticks(name, first_s, least=0)
         return lambda k: k >= first and (k - first) % every == 0
+
+    def _measuring(self, k: int) -> list[Instrument]:
+        return [i for i, is_due in zip(self.instruments, self._due.instruments, strict=True) if is_due(k)]
 
     def _measure(self, instrument: Instrument, truth: State, t: float) -> Any:
         return instrument.measure(truth, t, None if instrument.noise is None else instrument.noise.next())

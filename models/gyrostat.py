@@ -9,11 +9,12 @@ import numpy as np
 
 from gnc import check, quaternion
 from gnc.integrators import attitude_method
-from gnc.models import rates
+from gnc.models import rates, whole_step
 from gnc.models.flight import Flight, each, fly
 from gnc.models.turning import Momentum, Turning
 
 Array = Any
+STEADY = np.zeros(3)  # wheels at constant speed; an array, which a kernel takes faster than a tuple
 
 
 class GyrostatState(NamedTuple):
@@ -46,12 +47,17 @@ class Gyrostat:
         return Turning(self.J, rho_B, attitude_method(self.method), self.substeps)
 
     def step(
-        self, x: GyrostatState, tau_B: Array, h: Array, rho_rate_B: Array = (0.0,) * 3, t: Array = 0.0
+        self, x: GyrostatState, tau_B: Array, h: Array, rho_rate_B: Array = STEADY, t: Array = 0.0
     ) -> GyrostatState:
         """Move over h under an external torque, with wheels that take up momentum at a constant rate [N m].
 
         The torque is constant in body axes, or a function of (AttitudeState, time) felt at the nodes.
         """
+        whole = whole_step.gyrostat(self.method, self.substeps)
+        if whole and whole_step.few(x) and not callable(tau_B):
+            q_IB, w_B, rho_B = whole(x.q_IB, x.w_B, x.rho_B, rho_rate_B, tau_B, self.J, h)
+            if whole_step.all_taken(w_B):
+                return GyrostatState(q_IB, w_B, rho_B)
         P_B = rates.to_momentum(x.w_B, self.J, x.rho_B)
         mean, end = (rates.kick(x.rho_B, rho_rate_B, part * h) for part in (1.0, 2.0))
         q_IB, P_B = self._turning(mean).step(Momentum(x.q_IB, P_B), tau_B, h, t)
@@ -69,7 +75,7 @@ class Gyrostat:
         h: float,
         every: int = 1,
         tau_B: Array = (0.0,) * 3,
-        rho_rate_B: Array = (0.0,) * 3,
+        rho_rate_B: Array = STEADY,
         t0: float = 0.0,
     ) -> Flight:
         """Take many steps and keep every so many; wheels at constant speed under a constant torque run fused."""

@@ -58,6 +58,8 @@ class Turning(NamedTuple):
         return forced.step(y, load, t, h, splitting, n)
 
     def _report(self, before: Momentum, after: Momentum, h: Array) -> None:
+        if not np.isnan(after.P_B).any():
+            return
         rate = np.linalg.norm(rates.to_rate(before.P_B, self.J, self.rho_B), axis=-1)
         report_lost(before.P_B, after.P_B, rate * np.abs(h), self.method.limit)
 

@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         return _complain(error.format_message(), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    return _complain("interrupted", code) if code == INTERRUPTED else code
+        return _complain("interrupted", INTERRUPTED)
+    return code
 
 
 def _complain(message: str, code: int) -> int:
@@ -120,13 +120,65 @@ def _fly(
     else:
         run.show(outcome)
     if outcome.interrupted:
-        flown = float(outcome.flight["time"].values[-1])
-        print(
-            f"gnc: interrupted at {flown:g} s of {config.duration_s:g} s; {folder} has what was flown", file=sys.stderr
-        )
+        t = float(outcome.flight["time"].values[-1])
+        print(f"gnc: stopped at {t:g} s of {config.duration_s:g} s; {folder} has what was flown", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
     if not outcome.ok:
         raise typer.Exit(CHECK_FAILED)
+
+
+@app.command("report")
+def _report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run or gnc monte-carlo.")],
+    trial: Annotated[int | None, typer.Option(min=0, help="Which trial is played back; by default the first.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
+) -> None:
+    """Write one HTML page with tables, plots and 3-D playback; it needs no network."""
+    from gnc.scenarios.report import results
+
+    path = out if out is not None else folder / "report.html"
+    results.write(folder, path, trial)
+    print(f"wrote {path}")
+
+
+@app.command("monte-carlo")
+def _monte_carlo(
+    name: Annotated[str | None, typer.Argument(metavar="NAME|FILE", help="A scenario or TOML file.")] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the configuration's.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes; 1: this one.")] = 2,
+    engine: Annotated[str, typer.Option(help="local, or dask for a cluster.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of a Dask scheduler; none: a cluster of this machine.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory of the results [out/monte-carlo/NAME].")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the campaign of this directory.")] = None,
+    chunk: Annotated[int | None, typer.Option(min=1, help="Trials flown together; by default as fits.")] = None,
+    until_ci: Annotated[
+        float | None, typer.Option(min=1e-6, max=1.0, help="Stop when the interval of success is this narrow.")
+    ] = None,
+    export: Annotated[list[Path] | None, typer.Option(help="Table of all trials: .csv, .parquet or .mat.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Fly many dispersed trials; statistics, worst trials, bands; survives a kill."""
+    from gnc.scenarios import display, monte_carlo
+
+    found, config, folder = monte_carlo.resolve(name, settings or (), seed, trials, out, resume)
+    with monte_carlo.bar(found.name) as moved:
+        campaign = monte_carlo.run(
+            found.name,
+            config,
+            folder,
+            resume=resume is not None,
+            on=monte_carlo.engine(engine, workers, address),
+            chunk_size=chunk,
+            until_ci=until_ci,
+            exports=export or (),
+            progress=moved,
+        )
+    if as_json:
+        print(display.as_json(monte_carlo.report(found.name, campaign, folder)))
+    else:
+        monte_carlo.show(found.name, campaign, folder)
 
 
 @app.command("reproduce")

@@ -14,9 +14,14 @@ from gnc.linalg import array, identity
 Array = Any
 
 
+def column(x: Any) -> Array:
+    """Return a number, or one per trial, so that it multiplies vectors."""
+    return np.asarray(x, float)[..., None]
+
+
 @dataclass(frozen=True)
 class Draws:
-    """The draws of some trials."""
+    """The draws of some trials; scales are numbers, or one per trial where they are dispersed."""
 
     seed: int
     trials: Array  # (n,) their numbers
@@ -33,17 +38,21 @@ class Draws:
         """Return unit vectors, uniform on the sphere."""
         return _unit(self.normal(name, 3))
 
-    def near(self, name: str, q: Array, sigma_deg: float) -> Array:
-        """Return attitudes about q, turned by a rotation vector normal about each axis."""
-        return quaternion.mul(q, quaternion.exp(np.radians(sigma_deg) * self.normal(name, 3)))
+    def vector(self, name: str, sigma: Any, size: int = 3) -> Array:
+        """Return normal vectors of this standard deviation about each axis."""
+        return column(sigma) * self.normal(name, size)
 
-    def inertia(self, name: str, J: Array, percent: float) -> Array:
+    def near(self, name: str, q: Array, sigma_deg: Any) -> Array:
+        """Return attitudes about q, turned by a rotation vector normal about each axis."""
+        return quaternion.mul(q, quaternion.exp(self.vector(name, np.radians(sigma_deg))))
+
+    def inertia(self, name: str, J: Array, percent: Any) -> Array:
         """Return inertias about J that bodies can have, moments and axes off by about so many per cent.
 
         The matrix S = tr(J)/2 1 - J of second moments is positive definite for bodies only; it becomes A S A^T with A
         normal about unity.
         """
-        return _deformed(J, np.eye(3) + 0.005 * percent * self.normal(name, (3, 3)))
+        return _deformed(J, np.eye(3) + 0.005 * column(column(percent)) * self.normal(name, (3, 3)))
 
 
 @batched("(3)->(3)")

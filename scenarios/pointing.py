@@ -15,7 +15,7 @@ from gnc.scenarios.attitude.control import WheelControl
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
 from gnc.scenarios.config import NonNegative, Positive, Section
-from gnc.scenarios.draws import Draws
+from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict
 
@@ -68,13 +68,13 @@ def prepare(config: PointingConfig, seed: int, trials: np.ndarray) -> Prepared:
     guide, J = build.guide(config.guidance, sky), np.array(config.vehicle.J_kgm2)
     wheels = build.wheels(config.wheels)
     J_true = draws.inertia("inertia", J, config.vehicle.J_error_percent)
-    dipole_B = config.vehicle.dipole_Am2 * draws.direction("dipole")
+    dipole_B = column(config.vehicle.dipole_Am2) * draws.direction("dipole")
     satellite = Satellite(J_true, sky, build.disturbances(config.vehicle, J_true, dipole_B), wheels)
     first = guide(0.0)
     truth = satellite.start(
         draws.near("attitude", first.q_IR, config.start.attitude_deg),
-        first.w_R + np.radians(config.start.rate_deg_s) * draws.normal("rate", 3),
-        config.wheels.start_Nms * draws.normal("wheels", wheels.count),
+        first.w_R + draws.vector("rate", np.radians(config.start.rate_deg_s)),
+        draws.vector("wheels", config.wheels.start_Nms, wheels.count),
     )
     pairs = {name: build.sensor(name, section, draws) for name, section in config.sensors.items()}
     mekf = build.mekf(config.filter, J, pairs)
@@ -111,10 +111,10 @@ def prepare(config: PointingConfig, seed: int, trials: np.ndarray) -> Prepared:
 def _belief(config: PointingConfig, mekf: Any, first: Any, rho_B: Any, n: int) -> Any:
     """Return what the filter believes at the start: that it points, as well as the start is known."""
     x = AttitudeState(np.broadcast_to(first.q_IR, (n, 4)), np.broadcast_to(first.w_R, (n, 3)))
-    sigmas = np.radians([config.start.attitude_deg] * 3 + [config.start.rate_deg_s] * 3)
+    attitude, rate = np.radians(config.start.attitude_deg), np.radians(config.start.rate_deg_s)
     more = build.prior(config.filter, np.array(config.vehicle.J_kgm2))
     extra = {} if more is None else {"C_extras": more}
-    return mekf.start(x, np.diag(sigmas**2), rho_B=rho_B, **extra)
+    return mekf.start(x, build.diagonal([attitude] * 3 + [rate] * 3), rho_B=rho_B, **extra)
 
 
 def judge(config: PointingConfig, flight: Dataset) -> Verdict:
@@ -137,7 +137,7 @@ def judge(config: PointingConfig, flight: Dataset) -> Verdict:
         if when.any():
             checks.append(at_most(f"pointing p99.7 in {name} [deg]", metrics[f"{name}_p997_deg"], bound))
     if "nees" in flight:
-        metrics["nees"] = float(np.mean(flight["nees"].values[kept][:, settled]))
+        metrics["nees"] = score.mean(flight["nees"].values[kept][:, settled])
         checks.append(at_most("NEES over 6", metrics["nees"], c.nees))
     per_trial = {
         "pointing_rms_deg": score.rms_per_trial(pointing[:, settled]),
@@ -145,7 +145,21 @@ def judge(config: PointingConfig, flight: Dataset) -> Verdict:
         "knowledge_rms_deg": score.rms_per_trial(knowledge[:, settled]),
         "wheel_max_Nms": np.abs(flight["wheel_Nms"].values).max(axis=(1, 2)),
     }
-    return Verdict(per_trial, metrics, checks, lost)
+    bounds = [(sun, c.sun_p997_deg), (eclipse, c.eclipse_p997_deg)]
+    met = [score.percentile_per_trial(pointing[:, when]) <= bound for when, bound in bounds if when.any()]
+    over_time = {"pointing_error_deg": pointing, "knowledge_error_deg": knowledge}
+    if "nees" in flight:
+        over_time["nees"] = flight["nees"].values
+    return Verdict(per_trial, metrics, checks, lost, kept & np.all(met, axis=0), over_time)
 
 
-SCENARIO = Scenario("pointing", PointingConfig, prepare, judge, figures.draw, figures.scene, signals.JUDGED)
+SCENARIO = Scenario(
+    "pointing",
+    PointingConfig,
+    prepare,
+    judge,
+    figures.draw,
+    figures.scene,
+    judged=signals.JUDGED,
+    dispersible=build.DISPERSIBLE,
+)

@@ -99,9 +99,8 @@ def run(
     progress: Callable[[int, int], None] | None = None,
 ) -> Outcome:
     """Fly the trials of these numbers; write results to a directory unless it is None."""
-    if out is not None:
-        make_directory(out)
-    flight = fly(found, config, seed, np.asarray(trials), progress)
+    ready = None if out is None else lambda: make_directory(out)
+    flight = fly(found, config, seed, np.asarray(trials), progress, ready=ready)
     outcome = Outcome(found, config, seed, flight, found.judge(config, flight), out)
     if out is not None:
         write(outcome, out)

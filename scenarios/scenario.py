@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -12,6 +12,7 @@ from pydantic import Field
 from gnc.history import CLOCK, History, Signal
 from gnc.loop import Loop, Moment
 from gnc.montecarlo.dispersions import Dispersion
+from gnc.scenarios import dispersed
 from gnc.scenarios.config import Positive, Section
 from gnc.scenarios.papers.case import Check
 
@@ -38,6 +39,8 @@ class ScenarioConfig(Section):
     truth_step_s: Positive = 0.1
     record_s: Positive = 10.0
     """How often signals are kept; a whole number of truth steps."""
+    sampling: Literal["plain", "latin-hypercube", "sobol"] = "plain"
+    """How dispersions are drawn."""
     dispersions: dict[str, Dispersion] = {}
     """Fields that vary over the trials beside what the scenario itself draws."""
 
@@ -63,6 +66,8 @@ class Verdict(NamedTuple):
     metrics: Mapping[str, float]  # of all trials together
     checks: Sequence[Check]
     lost: Mapping[int, str]  # trial -> reason
+    success: Any = None  # (trials,) bool: whether a trial by itself meets the criteria; None: whether it is not lost
+    over_time: Mapping[str, Any] = {}  # (trials, time) each, of which Monte Carlo draws bands
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,19 @@ class Scenario:
     figures: Callable[[Any, Dataset], Mapping[str, Draw]]  # by file name, without ending
     scene: Callable[[Any, Dataset, int], Scene] | None = None  # of the trial at that place
     judged: frozenset[str] | None = None  # the signals that `judge` needs; None: all
+    dispersible: tuple[str, ...] = ()  # patterns of fields that `build` takes with one value per trial
 
     @property
     def title(self) -> str:
         """One sentence: the first line of its configuration's docstring."""
         return (self.Config.__doc__ or "").strip().splitlines()[0]
+
+
+def record_times(config: ScenarioConfig) -> np.ndarray:
+    """Return when signals are kept [s]: every so often, and at the end."""
+    h = config.truth_step_s
+    steps, every = round(config.duration_s / h), round(config.record_s / h)
+    return h * np.unique([*range(0, steps + 1, every), steps])
 
 
 def fly(
@@ -90,9 +103,43 @@ def fly(
     trials: np.ndarray,
     progress: Callable[[int, int], None] | None = None,
     only: frozenset[str] | None = None,
+    ready: Callable[[], None] | None = None,
 ) -> Dataset:
-    """Fly the trials of these numbers together and return what was recorded, of `only` these signals if given."""
-    prepared = scenario.build(config, seed, trials)
+    """Fly the trials of these numbers and return what was recorded, of `only` these signals if given.
+
+    Trials fly together wherever their configurations differ only in fields that may hold one value per trial. `ready`
+    is called once all is built, which is when bad input has shown itself.
+    """
+    from xarray import concat
+
+    groups = dispersed.groups(config, scenario.dispersible, seed, np.asarray(trials))
+    built = [(group.trials, scenario.build(group.config, seed, group.trials)) for group in groups]
+    if ready is not None:
+        ready()
+    parts = []
+    for i, (some, prepared) in enumerate(built):
+        moved = None if progress is None else _part_of(progress, i, len(built))
+        parts.append(_flown(scenario, seed, some, prepared, moved, only))
+        if parts[-1].attrs["interrupted"]:
+            break
+    if len(parts) == 1:
+        return parts[0]
+    return concat(parts, "trial", data_vars="minimal", coords="minimal", compat="override").sortby("trial")
+
+
+def _part_of(progress: Callable[[int, int], None], i: int, n: int) -> Callable[[int, int], None]:
+    return lambda done, total: progress(i * total + done, n * total)
+
+
+def _flown(
+    scenario: Scenario,
+    seed: int,
+    trials: np.ndarray,
+    prepared: Prepared,
+    progress: Callable[[int, int], None] | None,
+    only: frozenset[str] | None,
+) -> Dataset:
+    """Fly what was built and label what was recorded."""
     history = History({**prepared.signals, **prepared.innovations})
     keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
     record = lambda moment: history.record(moment.t, keep(prepared.observe(moment)))  # noqa: E731

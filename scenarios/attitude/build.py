@@ -30,9 +30,27 @@ from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker
 from gnc.scenarios.attitude import sections
 from gnc.scenarios.attitude.sky import Sky
-from gnc.scenarios.draws import Draws
+from gnc.scenarios.draws import Draws, column
 
 Array = Any
+
+DISPERSIBLE = (  # fields that may hold one value per trial, as patterns; of others each value is flown by itself
+    "vehicle.J_kgm2",
+    "vehicle.J_error_percent",
+    "vehicle.dipole_Am2",
+    "wheels.torque_limit_Nm",
+    "wheels.momentum_limit_Nms",
+    "wheels.start_Nms",
+    "wheels.viscous_per_s",
+    "wheels.coulomb_Nm",
+    "sensors.*.sigma_deg",
+    "sensors.*.filter_sigma_deg",
+    "sensors.*.sigma_nT",
+    "sensors.*.bias_nT",
+    "sensors.*.misalignment_deg",
+    "start.attitude_deg",
+    "start.rate_deg_s",
+)
 
 
 def sky(orbit: sections.Orbit, h: float, duration_s: float) -> Sky:
@@ -49,12 +67,14 @@ def sky(orbit: sections.Orbit, h: float, duration_s: float) -> Sky:
 
 def wheels(section: sections.Wheels) -> ReactionWheels:
     """Return the wheels."""
+    axes_B = pyramid_axes(section.elevation_deg)
+    each = lambda x: column(x) * np.ones(len(axes_B))  # noqa: E731
     return ReactionWheels(
-        axes_B=pyramid_axes(section.elevation_deg),
-        torque_limit=section.torque_limit_Nm,
-        momentum_limit=section.momentum_limit_Nms,
-        viscous=section.viscous_per_s,
-        coulomb=section.coulomb_Nm,
+        axes_B=axes_B,
+        torque_limit=each(section.torque_limit_Nm),
+        momentum_limit=each(section.momentum_limit_Nms),
+        viscous=each(section.viscous_per_s),
+        coulomb=each(section.coulomb_Nm),
     )
 
 
@@ -87,12 +107,14 @@ def sensor(name: str, section: sections.AnySensor, draws: Draws) -> Pair:
         cross, roll = section.sigma_cross_arcsec, section.sigma_roll_arcsec
         tracker = StarTracker(**common, sigma_arcsec=(cross, cross, roll))
         return Pair(tracker, tracker, section)
-    off = {"misalignment": np.radians(section.misalignment_deg) * draws.normal(f"{name} misalignment", 3)}
+    off = {"misalignment": draws.vector(f"{name} misalignment", np.radians(section.misalignment_deg))}
+    off["sigma_deg"] = section.sigma_deg
+    believed_deg = section.sigma_deg if section.filter_sigma_deg is None else section.filter_sigma_deg
     if isinstance(section, sections.SunSensorSection):
-        believed: Any = FineSunSensor(**common, sigma_deg=section.sigma_deg, half_cone_deg=section.half_cone_deg)
+        believed: Any = FineSunSensor(**common, sigma_deg=believed_deg, half_cone_deg=section.half_cone_deg)
     else:
-        believed = Magnetometer(**common, sigma_deg=section.sigma_deg, sigma_T=1e-9 * section.sigma_nT)
-        off["bias"] = 1e-9 * section.bias_nT * draws.normal(f"{name} bias", 3)
+        believed = Magnetometer(**common, sigma_deg=believed_deg, sigma_T=1e-9 * np.asarray(section.sigma_nT))
+        off["bias"] = draws.vector(f"{name} bias", 1e-9 * np.asarray(section.bias_nT))
     return Pair(dataclasses.replace(believed, **off), believed, section)
 
 
@@ -128,9 +150,15 @@ def prior(section: sections.AnyFilter, J: Array) -> Array | None:
         return None
     sigmas = [section.dipole_sigma_Am2] * (3 if section.dipole_sigma_Am2 > 0.0 else 0)
     if section.inertia_sigma_percent > 0.0:
-        scale = 0.01 * section.inertia_sigma_percent * float(np.trace(J)) / 3.0
-        sigmas += [scale] * InertiaState(form="ratios").size
-    return np.diag(np.square(sigmas))
+        mean = np.trace(J, axis1=-2, axis2=-1) / 3.0
+        sigmas += [0.01 * section.inertia_sigma_percent * mean] * InertiaState(form="ratios").size
+    return diagonal(sigmas)
+
+
+def diagonal(sigmas: list[Any]) -> Array:
+    """Return the covariance (..., n, n) of independent errors, each sigma a number or one per trial."""
+    stacked = np.stack(np.broadcast_arrays(*sigmas), axis=-1) if sigmas else np.zeros(0)
+    return np.square(stacked)[..., None] * np.eye(stacked.shape[-1])
 
 
 def law(section: sections.AnyController, J: Array) -> Any:

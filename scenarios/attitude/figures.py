@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +24,13 @@ LEVELS = (50.0, 84.0, 99.7)
 
 
 def draw(config: Any, flight: Dataset) -> Mapping[str, Any]:
-    """Return the figures by name."""
-    found = {"pointing": lambda figure: _pointing(figure, flight), "wheels": lambda figure: _wheels(figure, flight)}
-    if "sigma_deg" in flight:
-        found["knowledge"] = lambda figure: _knowledge(figure, flight)
+    """Return the figures by name, of the signals there are."""
+    known = (
+        ("pointing", "pointing_error_deg", _pointing),
+        ("wheels", "wheel_Nms", _wheels),
+        ("knowledge", "sigma_deg", _knowledge),
+    )
+    found: dict[str, Any] = {name: partial(draw, flight=flight) for name, signal, draw in known if signal in flight}
     sensors = [str(name).removesuffix("_nis") for name in flight.data_vars if str(name).endswith("_nis")]
     if sensors:
         found["innovations"] = lambda figure: _innovations(figure, flight, sensors)
@@ -36,7 +40,7 @@ def draw(config: Any, flight: Dataset) -> Mapping[str, Any]:
 def _pointing(figure: Figure, flight: Dataset) -> None:
     axes, t = figure.subplots(), flight["time"].values
     error = score.size(flight, "pointing_error_deg")
-    _shade_eclipse(axes, flight)
+    shade_eclipse(axes, flight)
     for level, colour in zip(LEVELS, COLOURS, strict=False):
         label = "median" if level == 50.0 else f"{level:g}th percentile"
         axes.semilogy(t, np.nanpercentile(error, level, axis=0), color=colour, lw=1.2, label=f"{label} of trials")
@@ -51,7 +55,7 @@ def _knowledge(figure: Figure, flight: Dataset) -> None:
     panels = figure.subplots(3, 1, sharex=True)
     limit = 1.3 * np.nanpercentile(3.0 * sigma[:, len(t) // 10 :], 99)
     for i, axes in enumerate(panels):
-        _shade_eclipse(axes, flight)
+        shade_eclipse(axes, flight)
         axes.plot(t, error[:50, :, i].T, color=COLOURS[0], lw=0.4, alpha=0.5)
         for sign in (-3.0, 3.0):
             axes.plot(t, sign * np.nanmedian(sigma[..., i], axis=0), color=COLOURS[1], lw=1.2)
@@ -70,7 +74,7 @@ def _innovations(figure: Figure, flight: Dataset, sensors: list[str]) -> None:
         seen = np.isfinite(values).any(axis=0)
         axes.plot(t[seen], np.nanmean(values[:, seen], axis=0), ".", ms=3, color=COLOURS[0])
         axes.axhline(1.0, color="k", lw=0.8, ls=":")
-        _shade_eclipse(axes, flight)
+        shade_eclipse(axes, flight)
         axes.set(ylabel=f"{name}\nmean NIS / dimension", ylim=(0.0, 3.0))
         axes.grid(alpha=0.3)
     panels[0].set_title("Normalised innovations, mean over the trials")
@@ -94,7 +98,9 @@ def _wheels(figure: Figure, flight: Dataset) -> None:
     panels[0].legend(fontsize=8, ncols=3, loc="upper right")
 
 
-def _shade_eclipse(axes: Axes, flight: Dataset) -> None:
+def shade_eclipse(axes: Axes, flight: Dataset) -> None:
+    if "shadow" not in flight:  # free space
+        return
     t, dark = flight["time"].values, flight["shadow"].values > 0.5
     edges = np.flatnonzero(np.diff(np.concatenate([[0], dark.astype(int), [0]])))
     for i, (start, end) in enumerate(edges.reshape(-1, 2)):
@@ -111,5 +117,5 @@ def scene(config: Any, flight: Dataset, trial: int) -> Scene:
     body = Body("satellite", np.zeros((len(t), 3)), q, tuple(config.vehicle.size_m))
     B_I = one["B_I_T"].values
     field = B_I / np.linalg.norm(B_I, axis=-1, keepdims=True)
-    arrows = (Arrow("Sun", "satellite", one["sun_I"].values), Arrow("magnetic field", "satellite", field))
+    arrows = (Arrow("Sun", "satellite", one["sun_I"].values), Arrow("magnetic field", "satellite", field, "#2a9d8f"))
     return Scene(t, (body,), arrows, caption="Attitude against inertial space; arrows to the Sun and along the field")

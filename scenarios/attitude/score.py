@@ -24,6 +24,12 @@ def rms(x: Array) -> float:
     return float(np.sqrt(np.mean(np.square(x)))) if x.size else float("nan")
 
 
+def mean(x: Array) -> float:
+    """Return the mean over all that is finite; NaN of nothing."""
+    x = np.asarray(x)[np.isfinite(x)]
+    return float(np.mean(x)) if x.size else float("nan")
+
+
 def percentile(x: Array, percent: float = 99.7) -> float:
     """Return a percentile over all that is finite; NaN of nothing."""
     x = np.asarray(x)[np.isfinite(x)]
@@ -38,6 +44,11 @@ def rms_per_trial(x: Array) -> Array:
 def max_per_trial(x: Array) -> Array:
     """Return the maximum (trial,) over time."""
     return np.max(x, axis=1) if x.shape[1] else np.full(len(x), np.nan)
+
+
+def percentile_per_trial(x: Array, percent: float = 99.7) -> Array:
+    """Return a percentile (trial,) over time; NaN for a trial that has one."""
+    return np.percentile(x, percent, axis=1) if x.shape[1] else np.full(len(x), np.nan)
 
 
 def lost_trials(flight: Dataset, error_deg: Array, settled: Array, limit_deg: float, what: str) -> dict[int, str]:

@@ -25,7 +25,9 @@ SIGNALS = {
     "q_IB": Signal("1", "true attitude, body to inertial, scalar first"),
     "w_B_deg_s": Signal("deg/s", "true rate, body axes"),
     "pointing_error_deg": Signal("deg", "true attitude against the reference, rotation vector, body axes"),
-    "knowledge_error_deg": Signal("deg", "true attitude against the estimate, rotation vector, body axes"),
+    "knowledge_error_deg": Signal(
+        "deg", "true attitude against the estimate, rotation vector, body axes", sigma="sigma_deg"
+    ),
     "sigma_deg": Signal("deg", "what the filter believes of its attitude error, one sigma, body axes"),
     "rate_error_deg_s": Signal("deg/s", "true rate minus its estimate, body axes"),
     "nees": Signal("1", "normalised error of attitude and momentum, over its 6 dimensions"),
@@ -66,15 +68,19 @@ class Observer:
             "wheel_Nms": x.wheels,
             "wheel_torque_Nm": moment.command.wheels,
             "disturbance_Nm": x.tau_B,
-            "momentum_gap": _gap(x.q_IB, x.P_B, self.start.q_IB, self.start.P_B, x.impulse_I),
+            "momentum_gap": momentum_gap(x.q_IB, x.P_B, self.start.q_IB, self.start.P_B, x.impulse_I),
             **{"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow},
         }
-        C = getattr(belief, "C", None)
-        if C is not None:
-            error, C_inertial = inertial_error(belief.q_IB, belief.P_B, C[..., :6, :6], x.q_IB, x.P_B)
-            values["nees"] = consistency.nees(error, C_inertial) / 6.0
-            values["sigma_deg"] = np.degrees(_sigma3(C[..., :3, :3]))
-        return values
+        return values | honesty(belief, x)
+
+
+def honesty(belief: Any, x: SatelliteState) -> dict[str, Any]:
+    """Return what a filter believes of its error, and whether that is true; nothing if it has no covariance."""
+    C = getattr(belief, "C", None)
+    if C is None:
+        return {}
+    error, C_inertial = inertial_error(belief.q_IB, belief.P_B, C[..., :6, :6], x.q_IB, x.P_B)
+    return {"nees": consistency.nees(error, C_inertial) / 6.0, "sigma_deg": np.degrees(_sigma3(C[..., :3, :3]))}
 
 
 def innovation_signals(names: Iterable[str]) -> dict[str, Signal]:
@@ -106,7 +112,7 @@ def _sigma3(C):
 
 
 @batched("(4),(3),(4),(3),(3)->()")
-def _gap(q_IB, P_B, q_start, P_start, impulse_I):
+def momentum_gap(q_IB, P_B, q_start, P_start, impulse_I):
     """Return |R P - R_0 P_0 - impulse| over |P| + |P_0| + |impulse|."""
     size = lambda v: np.sqrt(v @ v)  # noqa: E731
     gap = quaternion.rotate(q_IB, P_B) - quaternion.rotate(q_start, P_start) - impulse_I

@@ -2,7 +2,7 @@
 
 from gnc.scenarios.config.arrays import Inertia, Matrix3, NonNegative, Positive, Quaternion, Vector3
 from gnc.scenarios.config.base import Section, parse, read
-from gnc.scenarios.config.compare import difference, digest
+from gnc.scenarios.config.compare import difference, digest, flat
 from gnc.scenarios.config.component import Component, load_component
 from gnc.scenarios.config.settings import override
 from gnc.scenarios.config.toml_text import dump
@@ -19,6 +19,7 @@ __all__ = [
     "difference",
     "digest",
     "dump",
+    "flat",
     "load_component",
     "override",
     "parse",

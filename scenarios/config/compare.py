@@ -22,6 +22,11 @@ def difference(a: Section, b: Section) -> list[str]:
     return [f"{k}: {_shown(left.get(k))} != {_shown(right.get(k))}" for k in keys if left.get(k) != right.get(k)]
 
 
+def flat(model: Section) -> dict[str, str]:
+    """Everything that is configured, as TOML text by dotted key."""
+    return _flat(model, ())
+
+
 def _flat(value: Any, key: Key) -> dict[str, str]:
     """Every value as TOML text under its dotted key; an empty table counts as a value."""
     if isinstance(value, Section):

@@ -1,7 +1,8 @@
 """The attitude problem of QVI section IX: a free tumble, two measured directions, an unknown rate.
 
 J = diag(1, 2, 3) kg m^2, w0 = (4, -5, 6) deg/s, 300 s; errors count in the second half. Every trial has its own noise
-and its own error of the first rate. The truth has no process noise and is integrated by DOP853, apart from all filters.
+and its own error of the first rate, and of the inertia where that is not known. The truth has no process noise and is
+integrated by DOP853, apart from all filters.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from gnc import noise, quaternion
 from gnc.estimators import cramer_rao
 from gnc.estimators.attitude_belief import inertial_error
 from gnc.estimators.consistency import nees
+from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.initialise import attitude_covariance, triad
 from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState
@@ -35,7 +37,7 @@ class Tumble:
     prior_deg_s: float = 0.5  # of each component of the first rate
     outliers: float = 0.0  # fraction of measurements that are off by a random direction
     drop_outs: float = 0.0  # fraction of measurements that do not come
-    inertia_error: float = 0.0  # relative: the filter believes in J (1 + error) on the first axis
+    inertia_error: float = 0.0  # relative to the mean moment: of each number of `Inertia(form="ratios")`
     states: ClassVar[int] = 6
 
     @property
@@ -44,9 +46,16 @@ class Tumble:
         return np.asarray(self.J, float)
 
     @property
-    def believed_inertia(self) -> np.ndarray:
-        """What the filter takes for J."""
-        return self.inertia * np.diag([1.0 + self.inertia_error, 1.0, 1.0 - self.inertia_error])
+    def ratios_sigma(self) -> float:
+        """The standard deviation of what is not known of J [kg m^2]."""
+        return self.inertia_error * float(np.trace(self.inertia)) / 3.0
+
+    def believed_inertia(self, trials: int, seed: int) -> np.ndarray:
+        """Draw what the filter of each trial takes for J; its trace is right, since a free tumble does not show it."""
+        if not self.inertia_error:
+            return self.inertia
+        ratios = Inertia(form="ratios")
+        return self.inertia - ratios.inertia(self.ratios_sigma * noise.normal(seed, trials, "inertia", ratios.size))
 
     @property
     def rate_rad_s(self) -> float:
@@ -62,9 +71,13 @@ class Tumble:
         """Make the truth, the measurements of all trials, and the Cramer-Rao bound."""
         return simulate(self, rate_hz, trials, seed)
 
+    def tunes(self, f: Filter) -> bool:
+        """Tell whether the filter's model is wrong, so that its process noise is chosen in its favour."""
+        return f.tuned or (self.inertia_error != 0.0 and not f.finds_inertia)
+
     def fly(self, f: Filter, psd: float, data: Data) -> Score:
         """Run a filter over all trials and score it."""
-        return fly(f.make(self.believed_inertia, psd), data, self)
+        return fly(f, psd, data, self)
 
 
 class Data(NamedTuple):
@@ -76,6 +89,7 @@ class Data(NamedTuple):
     measured: list[list[Any]]  # per time, per sensor: Measurement with trials first
     start: AttitudeState
     C0: Array  # over (a, dw)
+    J: Array  # (3, 3), or (trials, 3, 3): what filters take for the inertia
     bound: Bound
 
 
@@ -89,7 +103,8 @@ def simulate(problem: Tumble, rate_hz: float, trials: int, seed: int) -> Data:
     sensors = problem.sensors(rate_hz)
     measured = _measure(problem, truth, sensors, trials, seed)
     start, C0 = _start(problem, truth[0], sensors, measured[0], trials, seed)
-    return Data(h, truth, sensors, measured, start, C0, _bound(problem, flow, truth, sensors, C0))
+    believed = problem.believed_inertia(trials, seed)
+    return Data(h, truth, sensors, measured, start, C0, believed, _bound(problem, flow, truth, sensors, C0))
 
 
 def _measure(problem: Tumble, truth: list[Any], sensors: list[Any], trials: int, seed: int) -> list[list[Any]]:
@@ -123,7 +138,7 @@ def _start(
 
 
 def _bound(problem: Tumble, flow: Any, truth: list[Any], sensors: list[Any], C0: Array) -> Bound:
-    """Return the bound on the RMS angle in the second half; the first measurements are in the start."""
+    """Return the bound on the RMS angle in the second half, with J known; the first measurements are in the start."""
     gained = []
     for x in truth:
         predictions = [sensor.predict(x) for sensor in sensors]
@@ -134,21 +149,32 @@ def _bound(problem: Tumble, flow: Any, truth: list[Any], sensors: list[Any], C0:
     return Bound(float(np.degrees(np.sqrt(angles.mean()))))
 
 
-def fly(mekf: Any, data: Data, problem: Tumble) -> Score:
-    """Run a filter over all trials and score its second half, lost trials apart.
-
-    The gate is open where no measurement is wild: while the rate is being acquired it would refuse good ones.
-    """
-    belief = mekf.start(data.start, data.C0)
+def fly(f: Filter, psd: float, data: Data, problem: Tumble) -> Score:
+    """Run a filter over all trials and score its second half, lost trials apart."""
+    mekf = f.make(data.J, psd)
+    unknown = {"C_extras": problem.ratios_sigma**2 * np.eye(5)} if f.finds_inertia else {}
+    belief = mekf.start(data.start, data.C0, **unknown)
     J, half = problem.inertia, len(data.truth) // 2
     squares, normalised = [], []
     for k in range(1, len(data.truth)):
-        belief = mekf.predict(belief, np.zeros(3), data.h)
-        for sensor, measurement in zip(data.sensors, data.measured[k], strict=True):
-            belief, _ = mekf.update(belief, sensor, measurement, gated=problem.outliers > 0)
+        readings = list(zip(data.sensors, data.measured[k], strict=True))
+        belief = _moved(mekf, belief, data.h, readings, f.iterated, problem.outliers > 0)
         if k >= half:
             x = data.truth[k]
             squares.append(quaternion.angle_between(belief.q_IB, x.q_IB) ** 2)
             error, C = inertial_error(belief.q_IB, belief.P_B, belief.C[..., :6, :6], x.q_IB, J @ x.w_B)
             normalised.append(nees(error, C))
     return scored(np.mean(squares, axis=0), np.mean(normalised, axis=0))
+
+
+def _moved(mekf: Any, belief: Any, h: float, readings: list[Any], iterated: bool, gated: bool) -> Any:
+    """Predict and update.
+
+    The gate is open where no measurement is wild: while the rate is being acquired it would refuse good ones.
+    """
+    if iterated:
+        return mekf.advance(belief, np.zeros(3), h, readings, gated=gated)[0]
+    belief = mekf.predict(belief, np.zeros(3), h)
+    for sensor, measurement in readings:
+        belief, _ = mekf.update(belief, sensor, measurement, gated=gated)
+    return belief

@@ -39,7 +39,9 @@ def sample_rate(
     ] = 300.0,
     outliers: Annotated[float, typer.Option(min=0, max=0.9, help="Fraction of wild measurements.")] = 0.0,
     drop_outs: Annotated[float, typer.Option(min=0, max=0.9, help="Fraction of missing measurements.")] = 0.0,
-    inertia_error: Annotated[float, typer.Option(help="Relative error of the filter's inertia.")] = 0.0,
+    inertia_error: Annotated[
+        float, typer.Option(min=0, max=0.1, help="Relative error of the inertia that filters believe in.")
+    ] = 0.0,
     psd: Annotated[float | None, typer.Option(min=0, help="Process noise of all filters [N^2 m^2 s].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
     seed: Annotated[int, typer.Option(min=0)] = 0,
@@ -66,6 +68,8 @@ def sample_rate(
         )
     known = ATTITUDE if problem == "attitude" else POSE
     wanted, rates_hz = chosen(filters.split(",") if filters else None, known), _numbers("--rates", rates)
+    if not inertia_error and any(f.finds_inertia for f in wanted):
+        raise InputError("--filters: mekf-inertia looks for an unknown inertia; say how wrong, --inertia-error 0.02")
     check(studied, rates_hz, trials)
     with _progress(len(wanted) * len(rates_hz)) as step:
         points = list(study(studied, wanted, rates_hz, trials, seed, psd, step))

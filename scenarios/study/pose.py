@@ -85,6 +85,10 @@ class Target:
         turn, move = (np.trace(C[:, part, part], axis1=-2, axis2=-1).mean() for part in (slice(3), slice(3, 6)))
         return Bound(float(np.degrees(np.sqrt(turn))), float(np.sqrt(move)))
 
+    def tunes(self, f: Filter) -> bool:
+        """Tell whether the filter's process noise is chosen in its favour."""
+        return f.tuned
+
     def fly(self, f: Filter, psd: float, data: Data) -> Score:
         """Run a filter over all trials and score its second half, lost trials apart."""
         dqekf = f.make(self.M, psd)

@@ -34,6 +34,9 @@ class Problem(Protocol):
     def simulate(self, rate_hz: float, trials: int, seed: int) -> Any:
         """Make truth and measurements, and the `bound` on RMS errors."""
 
+    def tunes(self, f: Filter) -> bool:
+        """Tell whether a filter's process noise is chosen in its favour."""
+
     def fly(self, f: Filter, psd: float, data: Any) -> Score:
         """Run a filter over all trials."""
 
@@ -69,7 +72,7 @@ def study(
         data = problem.simulate(rate_hz, trials, seed)
         for f in filters:
             progress(f"{f.name} at {rate_hz:g} Hz")
-            levels = (psd,) if psd is not None else GRID if f.tuned else (0.0,)
+            levels = (psd,) if psd is not None else GRID if problem.tunes(f) else (0.0,)
             scores = [(problem.fly(f, q, data), q) for q in levels]
             yield _point(problem, f, rate_hz, data.bound, trials, *min(scores, key=_rank))
 

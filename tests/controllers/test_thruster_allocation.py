@@ -41,6 +41,42 @@ def test_least_fuel_makes_the_wrench_at_the_cost_of_scipy_s_linear_programme(nam
         assert cost @ used == pytest.approx(least.fun, rel=1e-9 if reached == 1.0 else 1e-6)
 
 
+def degenerate(thrusters, n, seed=4):
+    """Return wrenches on faces between ways of firing: few thrusters, at full thrust or at equal parts of it."""
+    rng = np.random.default_rng(seed)
+    count = len(thrusters.wrenches_B)
+    parts = rng.choice([0.0, 0.25, 0.5, 1.0], (n, count), p=[0.7, 0.1, 0.1, 0.1])
+    return parts @ thrusters.wrenches_B * rng.choice([1.0, -1.0, 2.0], (n, 1))
+
+
+def check_against_scipy(thrusters, wanted):
+    """Compare how far each reaches with one linear programme, and what it costs, just within reach, with another."""
+    A, cost, allocation = thrusters.wrenches_B.T, thrusters.thrust, ThrusterAllocation.of(thrusters)
+    u, scale = allocation.allocate(wanted)
+    assert u.min() >= 0.0 and u.max() <= 1.0
+    assert np.abs(u @ A.T - scale[:, None] * wanted).max() < 1e-12
+    within = (1.0 - 1e-9) * scale[:, None] * wanted  # on the rim scipy may find nothing
+    for b, reached, near, used in zip(wanted, scale, within, allocation.command(within), strict=True):
+        most = linprog([*np.zeros(A.shape[1]), -1.0], A_eq=np.c_[A, -b], b_eq=np.zeros(6), bounds=(0.0, 1.0))
+        assert reached == pytest.approx(-most.fun, abs=1e-9)
+        least = linprog(cost, A_eq=A, b_eq=near, bounds=(0.0, 1.0), options=TIGHT)
+        assert least.status == 0
+        assert cost @ used == pytest.approx(least.fun, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("thrusters", [*SETS.values(), askew(9)], ids=[*SETS, "one-sided"])
+def test_least_fuel_is_scipy_s_for_degenerate_wrenches(thrusters):
+    check_against_scipy(thrusters, degenerate(thrusters, 40))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thrusters", [*SETS.values(), askew(9), askew(30, 5)], ids=[*SETS, "one-sided", "thirty"])
+def test_least_fuel_is_scipy_s_for_thousands_of_wrenches(thrusters):
+    sizes = np.random.default_rng(6).choice([0.05, 0.5, 1.0, 3.0, 10.0], (600, 1))
+    wanted = sizes * wrenches(1.0, 600, seed=7)
+    check_against_scipy(thrusters, np.concatenate([wanted, degenerate(thrusters, 400, seed=8)]))
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_least_squares_has_the_residual_of_scipy_s_nnls(name):
     thrusters, wanted = SETS[name], wrenches(0.3)

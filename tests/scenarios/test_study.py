@@ -60,6 +60,32 @@ def test_outliers_and_drop_outs_lose_no_trial_of_200_and_cost_less_than_half():
     assert dirty_point.rms_deg < 1.5 * clean_point.rms_deg
 
 
+def test_the_believed_inertia_is_off_in_each_trial_by_what_was_asked_for_but_not_in_its_trace():
+    problem = attitude.Tumble(inertia_error=0.02)
+    believed = problem.believed_inertia(400, seed=3)
+    np.testing.assert_allclose(np.trace(believed, axis1=1, axis2=2), 6.0, rtol=1e-14)
+    # The mean moment is 2: 0.04 for each number, to 5 sigma of the standard deviation of 400, false alarm 3e-6.
+    scatter = (believed - problem.inertia)[:, [0, 1, 0, 0, 1], [0, 1, 1, 2, 2]].std(axis=0)
+    np.testing.assert_allclose(scatter, 0.04, rtol=5 / np.sqrt(2 * 400))
+
+
+def test_a_filter_that_looks_for_the_inertia_beats_one_that_believes_the_wrong_one_tuned_in_its_favour():
+    # 100 trials, NEES (6) over trials and time: the band is that of one instant, 95 %.
+    wanted = filters.chosen(["mekf-vi4", "mekf-inertia"], filters.ATTITUDE)
+    wrong, found = sample_rate.study(attitude.Tumble(inertia_error=0.02), wanted, [0.2], 100, seed=0)
+    assert wrong.psd > 0.0 and found.psd == 0.0
+    assert found.lost == 0 and found.consistent
+    assert wrong.rms_deg > 2.0 * found.rms_deg
+
+
+def test_linearising_again_keeps_a_filter_honest_at_a_rate_where_it_is_too_sure():
+    # NEES (6) of 200 trials scatters by 0.25 or less about 6.6, see test_relinearisation: 7.6 is four sigma.
+    wanted = filters.chosen(["mekf-vi4", "mekf-iterated"], filters.ATTITUDE)
+    once, again = sample_rate.study(attitude.Tumble(), wanted, [0.05], 200, seed=26)
+    assert again.nees < 7.6 < once.nees
+    assert again.rms_deg < once.rms_deg
+
+
 @pytest.mark.parametrize("name", ["dqekf-rk4", "dqekf-vi4", "dqekf-exact"])
 def test_pose_filters_reach_the_bound_and_know_it(name):
     # As above: the RMS of 100 trials scatters by about 3.5 %, three sigma are 0.1.
@@ -114,6 +140,7 @@ def test_the_command_prints_its_contract_and_writes_table_and_figure(tmp_path, c
             ["--problem", "pose", "--outliers", "0.1"],
             "gnc: --outliers, --drop-outs and --inertia-error are for the attitude",
         ),
+        (["--filters", "mekf-inertia"], "gnc: --filters: mekf-inertia looks for an unknown inertia; say how wrong"),
         (["--trials", "0"], "gnc: --trials: expected a whole number > 0, got 0"),
     ],
 )

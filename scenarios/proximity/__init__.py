@@ -1,0 +1,1 @@
+"""Closed loops of a chaser and a tumbling target."""

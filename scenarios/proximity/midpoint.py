@@ -1,0 +1,47 @@
+"""The pose filter as it is usually written, for comparison: midpoint rule and a truncated transition matrix.
+
+The rotation about the centre of mass takes one explicit midpoint step, F = 1 + h A + (h A)^2/2 at its middle
+(`standard_mekf`); the centre itself moves evenly, which is exact. All else is `DqEkf`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnc import quaternion
+from gnc.estimators import centre_motion
+from gnc.estimators.dqekf import DqEkf
+from gnc.estimators.pose_belief import PoseBelief
+from gnc.estimators.standard_mekf import midpoint_jacobian
+
+Array = Any
+NO_TORQUE = np.zeros(3)
+
+
+def _turned(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Array) -> tuple[Array, Array, Array]:
+    q_IB, P_B, F, _ = midpoint_jacobian(q_IB, P_B, NO_TORQUE, J, rho_B, h)
+    return quaternion.normalize(q_IB), P_B, F
+
+
+def move(dq_IB: Array, chi_B: Array, M: Array, h: Array) -> tuple[Array, Array, Array]:
+    """Return pose and twist of a free body after h, and the truncated F."""
+    return centre_motion.drift(_turned, dq_IB, chi_B, M, h)
+
+
+@dataclass(frozen=True, eq=False)
+class MidpointDqEkf(DqEkf):
+    """A `DqEkf` of a free body that knows no better."""
+
+    def predict(
+        self, belief: PoseBelief, wrench_B: Array | None, h: Array, about: PoseBelief | None = None
+    ) -> PoseBelief:
+        """Move a free body over h, in one step."""
+        dq_IB, chi_B, F = move(*self.state(belief), self.M, h)
+        Q = self._noise(belief.chi_B, chi_B, None, self.M, h)
+        return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=self._propagated(belief.C, F, Q, NO_EXTRAS, h))
+
+
+NO_EXTRAS = np.zeros((12, 0))

@@ -1,0 +1,89 @@
+"""The outcome of a replay as one dictionary: what was in the log, what was used, how good and how honest it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.scenarios.replay import score, tuning
+from gnc.scenarios.replay.session import Session
+from gnc.scenarios.replay.stream import Stream
+
+DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad norm", "repeated", "before start")
+MANY = 0.1  # of a quantity's rows: from there on a rule that drops them is worth a warning
+
+
+def outcome(session: Session, log: Path) -> dict[str, Any]:
+    """Account for a session that has run."""
+    estimates = session.results.estimates()
+    data = {_name(s): _data(s) for s in session.streams}
+    found = {c.name: session.results.innovations(i) for i, c in enumerate(session.channels)}
+    gate = session.config.filter.gate_probability
+    sensors = {name: score.innovations(records, gate) for name, records in found.items() if records is not None}
+    rest = session.rest.found() if session.rest is not None else {}
+    truth = session.config.truth
+    span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
+    return {
+        "replay": str(log),
+        "filter": session.config.filter.kind,
+        "estimates": len(estimates),
+        "span_s": span,
+        "lost_s": session.results.lost_s,
+        "recoveries": session.runner.recoveries,
+        "data": data,
+        "malformed_lines": sum(feed.table.malformed for feed in session.feeds),
+        "sensors": sensors,
+        "bias": _bias(session, estimates),
+        "truth": score.against_truth(estimates, truth, session.config.score) if truth is not None else None,
+        "rest": rest,
+        "hints": tuning.hints(session.config.filter.kind, sensors, rest),
+        "warnings": _warnings(data),
+        "timing": {"seconds": session.seconds, "times_real_time": span / session.seconds if session.seconds else None},
+    }
+
+
+def _name(stream: Stream) -> str:
+    return stream.name.removeprefix("sensors.")
+
+
+def _data(stream: Stream) -> dict[str, Any]:
+    counts = stream.counts
+    return {
+        "rows": counts["rows"],
+        "empty": counts["empty"],
+        "measurements": counts["measurements"],
+        "start": counts["start"],
+        "flagged": counts["flagged"],
+        "dropped": {rule: counts[rule] for rule in DROPPING if counts[rule]},
+        "gaps": counts["gaps"],
+        "longest_gap_s": stream.longest_gap_s,
+        "step_s": stream.step_s,
+        "jitter_s": stream.jitter_s,
+    }
+
+
+def _bias(session: Session, estimates: Any) -> dict[str, Any] | None:
+    """Return the last bias of the gyro with its standard deviations [rad/s]."""
+    names = estimates.dtype.names or ()
+    if "bias" not in names or not len(estimates):
+        return None
+    rows = [i for i, name in enumerate(session.filter.errors) if name.startswith("bias")]
+    last = estimates[-1]
+    sigma = np.sqrt(np.diagonal(last["C"])) if "C" in names else last["sigma"]
+    return {"rad_s": last["bias"].tolist(), "sigma_rad_s": sigma[rows].tolist()}
+
+
+def _warnings(data: dict[str, dict[str, Any]]) -> list[str]:
+    said = []
+    for name, d in data.items():
+        filled = max(d["rows"] - d["empty"], 1)
+        said += [
+            f"{name}: {number} of {filled} rows were dropped by the rule '{rule}'"
+            for rule, number in d["dropped"].items()
+            if number > MANY * filled
+        ]
+        if not d["measurements"]:
+            said.append(f"{name}: no measurement was used")
+    return said

@@ -1,0 +1,138 @@
+"""HDF5, NPZ and MAT files: arrays by name, the columns of a table being those with the same prefix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.scenarios.replay.clock import iso_stamps
+from gnc.scenarios.replay.tables import Chunk, Table, missing
+
+Array = Any
+
+MATLAB_OWN = "__"  # MATLAB's header entries begin so
+
+
+class ArrayTable:
+    """Arrays (n,) or (n, k), in memory or on disk, of which slices are read."""
+
+    malformed = 0
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self._arrays = dict(arrays)
+        self.columns = [
+            column
+            for name, a in self._arrays.items()
+            for column in ([name] if a.ndim == 1 else [f"{name}[{j}]" for j in range(a.shape[1])])
+        ]
+
+    def chunks(self, numbers: Sequence[str], stamps: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Read slices of rows; all columns that are asked for must have the same length."""
+        parts = {column: _split(column, self._arrays) for column in [*numbers, *stamps]}
+        lengths = {column: self._arrays[name].shape[0] for column, (name, _) in parts.items()}
+        if len(set(lengths.values())) > 1:
+            short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+            raise InputError(
+                f"columns of one table differ in length: {short!r} has {lengths[short]} rows, {long!r} "
+                f"{lengths[long]}; put them into tables of their own"
+            )
+        total = max(lengths.values(), default=0)
+        for start in range(0, total, rows):
+            read = {name: np.asarray(self._arrays[name][start : start + rows]) for name, _ in set(parts.values())}
+            pick = {column: read[name] if j is None else read[name][:, j] for column, (name, j) in parts.items()}
+            yield {c: _numbers(pick[c], c) for c in numbers} | {c: _stamps(pick[c], c) for c in stamps}
+
+
+def array_tables(path: Path) -> dict[str, Table]:
+    """Open a file of arrays and return its tables."""
+    suffix = path.suffix.lower()
+    arrays = _npz(path) if suffix == ".npz" else _mat(path) if suffix == ".mat" else _hdf5(path)
+    tables: dict[str, dict[str, Any]] = {}
+    for name, a in arrays.items():
+        table, _, column = name.rpartition("/")
+        tables.setdefault(table, {})[column] = a
+    if not tables:
+        raise InputError(f"{path}: there are no arrays in it; expected columns of equal length")
+    return {name: ArrayTable(columns) for name, columns in tables.items()}
+
+
+def _npz(path: Path) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: a for name in file.files if (a := file[name]).ndim in (1, 2) and len(a)}
+
+
+def _hdf5(path: Path, turned: bool = False) -> dict[str, Any]:
+    try:
+        import h5py
+    except ImportError:  # pragma: no cover
+        raise missing("h5py") from None
+    found: dict[str, Any] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if not isinstance(item, h5py.Dataset) or item.ndim not in (1, 2) or not item.size:
+            return
+        if item.dtype.names:  # a table as PyTables and h5py write it: one dataset with named fields
+            found.update({f"{name}/{field}": _Field(item, field) for field in item.dtype.names})
+        else:
+            found[name] = np.asarray(item).T.squeeze() if turned else item
+
+    file = h5py.File(path, "r")
+    file.visititems(visit)
+    return {name: a for name, a in found.items() if not name.startswith("#")}  # MATLAB keeps its own there
+
+
+class _Field:
+    """A field of a dataset of records, read by slices."""
+
+    ndim = 1
+
+    def __init__(self, dataset: Any, name: str) -> None:
+        self._dataset, self._name, self.shape = dataset, name, dataset.shape
+
+    def __getitem__(self, rows: slice) -> Array:
+        return self._dataset[rows][self._name]
+
+
+def _mat(path: Path) -> dict[str, Any]:
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path, squeeze_me=True, struct_as_record=True)
+    except NotImplementedError:  # version 7.3 is HDF5, with the axes in the other order
+        return _hdf5(path, turned=True)
+    found: dict[str, Any] = {}
+    for name, value in content.items():
+        if name.startswith(MATLAB_OWN):
+            continue
+        if value.dtype.names:
+            found.update({f"{name}/{field}": np.atleast_1d(value[field].item()) for field in value.dtype.names})
+        else:
+            found[name] = np.atleast_1d(value)
+    return {name: a for name, a in found.items() if a.ndim in (1, 2)}
+
+
+def _split(column: str, arrays: Mapping[str, Any]) -> tuple[str, int | None]:
+    if column in arrays:
+        return column, None
+    matched = re.fullmatch(r"(.*)\[(\d+)\]", column)
+    assert matched is not None  # check_columns has seen the name
+    return matched[1], int(matched[2])
+
+
+def _numbers(values: Array, column: str) -> Array:
+    if values.dtype.kind not in "iufb":
+        raise InputError(f"column {column!r} of type {values.dtype} holds no numbers; map another column")
+    return values.astype(np.float64)
+
+
+def _stamps(values: Array, column: str) -> Array:
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    if values.dtype.kind in "SUO":
+        return iso_stamps(values)
+    return values.astype("datetime64[ns]") if values.dtype.kind == "M" else _numbers(values, column)

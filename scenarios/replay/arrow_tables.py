@@ -1,0 +1,151 @@
+"""CSV and Parquet files by pyarrow, in batches and on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.scenarios.replay.clock import iso_stamps
+from gnc.scenarios.replay.tables import Chunk, missing
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv
+    import pyarrow.parquet
+except ImportError:  # pragma: no cover
+    raise missing("pyarrow") from None
+
+Array = Any
+
+CSV_BLOCK = 1 << 21  # bytes read at a time
+NULLS = ["", "NA", "N/A", "null", "NULL", "None", "-", "nan", "NaN", "NAN"]
+
+
+class CsvTable:
+    """A file with one line of names, fields separated by commas, semicolons or tabs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.malformed = path, 0
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            header = file.readline()
+        self._delimiter = max(",;\t", key=header.count)
+        self.columns = [name.strip().strip('"') for name in header.strip().split(self._delimiter)]
+        if not header.strip():
+            raise InputError(f"{path}: the file is empty; expected a line of column names")
+        if len(set(self.columns)) < len(self.columns):
+            raise InputError(f"{path}: two columns have the same name in the first line; give each its own")
+
+    def chunks(self, numbers: Sequence[str], stamps: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Read every field as text first, so that one bad field costs its row and not the file."""
+        wanted = [*numbers, *stamps]
+        reader = pyarrow.csv.open_csv(
+            self.path,
+            read_options=pyarrow.csv.ReadOptions(
+                use_threads=False, block_size=CSV_BLOCK, column_names=self.columns, skip_rows=1
+            ),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=self._skip),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=wanted,
+                column_types=dict.fromkeys(wanted, pa.string()),
+                strings_can_be_null=True,
+                null_values=NULLS,
+                check_utf8=False,
+            ),
+        )
+        for batch in reader:
+            text = dict(zip(wanted, batch.columns, strict=True))
+            read = {name: _numbers(text[name]) for name in numbers} | {name: _stamps(text[name]) for name in stamps}
+            yield from _cut(read, batch.num_rows, rows)
+
+    def _skip(self, row: Any) -> str:
+        self.malformed += 1
+        return "skip"
+
+
+class ParquetTable:
+    """A Parquet file."""
+
+    malformed = 0
+
+    def __init__(self, path: Path) -> None:
+        self._file = pyarrow.parquet.ParquetFile(path)
+        self.columns = list(self._file.schema_arrow.names)
+
+    def chunks(self, numbers: Sequence[str], stamps: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Read batches of rows."""
+        wanted = list(dict.fromkeys([*numbers, *stamps]))
+        for batch in self._file.iter_batches(batch_size=rows, columns=wanted, use_threads=False):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            read = {name: _numbers(columns[name]) for name in numbers}
+            yield read | {name: _stamps(columns[name]) for name in stamps}
+
+
+def _cut(columns: Chunk, total: int, rows: int) -> Iterator[Chunk]:
+    for start in range(0, total, rows):
+        yield {name: column[start : start + rows] for name, column in columns.items()}
+
+
+def _numbers(column: Any) -> Array:
+    """Return float64: NaN where empty, infinite where the text is no number."""
+    try:
+        return pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return np.array([_number(text) for text in column.to_pylist()])
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise InputError(f"a column of type {column.type} holds no numbers; map another column") from None
+
+
+def _number(text: Any) -> float:
+    try:
+        return np.nan if text is None else float(text)
+    except (TypeError, ValueError):
+        return np.inf
+
+
+def _stamps(column: Any) -> Array:
+    """Return whole numbers if all are, else datetimes if the text is ISO, else float64."""
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return column.to_numpy(zero_copy_only=False).astype(np.int64)
+    if pa.types.is_timestamp(column.type):
+        return _naive(column)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        for read in (_whole, _dates, _zoned):
+            try:
+                return read(column)
+            except pa.ArrowInvalid:
+                continue
+        return _mixed(column)
+    return _numbers(column)
+
+
+def _whole(column: Any) -> Array:
+    if column.null_count:
+        raise pa.ArrowInvalid("stamps are missing")
+    return pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _dates(column: Any) -> Array:
+    return _naive(pc.cast(column, pa.timestamp("ns")))
+
+
+def _zoned(column: Any) -> Array:
+    return _naive(pc.cast(column, pa.timestamp("ns", "UTC")))
+
+
+def _naive(column: Any) -> Array:
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype("datetime64[ns]")
+
+
+def _mixed(column: Any) -> Array:
+    """Return stamps of which some are neither a number nor a date: those are not a time."""
+    text = column.to_pylist()
+    first = next((s for s in text if s), "")
+    if first[4:5] != "-":
+        values = np.array([_number(s) for s in text])
+        return np.where(np.isfinite(values), values, np.nan)
+    return iso_stamps(np.array([s or "" for s in text]))

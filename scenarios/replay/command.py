@@ -1,0 +1,52 @@
+"""The command `gnc replay`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+CHECK_FAILED = 1
+
+
+def replay(
+    log: Annotated[Path, typer.Argument(help="CSV, Parquet, HDF5, NPZ or MAT file, or a folder of CSV or Parquet.")],
+    config: Annotated[Path, typer.Option(help="TOML file that maps columns and states the filter; docs/replay.md.")],
+    out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/replay"),
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
+) -> None:
+    """Run a filter on recorded data: estimates, consistency, and an account of the data."""
+    from gnc.scenarios import display
+    from gnc.scenarios.config.base import read
+    from gnc.scenarios.replay import account, show
+    from gnc.scenarios.replay.config import Replay
+    from gnc.scenarios.replay.session import connect
+
+    chosen = read(config, Replay)
+    session = connect(log, chosen, out)
+    with _progress() as step:
+        session.run(step)
+    outcome = account.outcome(session, log)
+    outcome["files"] = [str(path) for path in show.write(session, outcome, out)]
+    if as_json:
+        print(display.as_json(outcome))
+    else:
+        show.tables(outcome)
+    if outcome["lost_s"] is not None:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[float], None]]:
+    """Show the time reached on a terminal, nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda t: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading") as status:
+        yield lambda t: status.update(f"reached {t:.6g} s")

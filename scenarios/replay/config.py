@@ -1,0 +1,158 @@
+"""What `gnc replay` is told: the log, sensors, filter, start, truth, and what to write."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from gnc.errors import InputError
+from gnc.scenarios.config.arrays import NonNegative, Positive, Quaternion, Vector3
+from gnc.scenarios.config.base import Section
+from gnc.scenarios.replay.clock import TimeUnit
+from gnc.scenarios.replay.filter_config import AnyFilter
+from gnc.scenarios.replay.sensor_config import (
+    ZERO,
+    AnySensor,
+    LengthUnit,
+    Names3,
+    Names4,
+    Order,
+    RateUnit,
+    Rotation,
+    Source,
+)
+
+
+class Log(Section):
+    """What holds for the whole log."""
+
+    time: str | None = Field(default=None, description="column of the stamps, unless a sensor names its own")
+    time_unit: TimeUnit = "s"
+    reorder_s: NonNegative = Field(default=0.5, description="stamps may be out of order by so much")
+    gap_steps: Positive = Field(default=5.0, description="a step longer than so many usual ones is a gap")
+    step_s: Positive | None = Field(
+        default=None, description="nominal step: steps near a multiple of it are that multiple"
+    )
+    step_tolerance: NonNegative = Field(default=1e-6, description="how near, as a fraction of step_s")
+
+
+class Inputs(Source):
+    """Known inputs of the dynamics: held from their stamp to the next."""
+
+    torque: Names3 | None = Field(default=None, description="columns [N m], body axes")
+    force: Names3 | None = Field(default=None, description="columns [N], body axes")
+    wheels: Names3 | None = Field(default=None, description="columns of the wheels' momentum [N m s], body axes")
+
+
+class Truth(Source):
+    """A better instrument, to score against."""
+
+    columns: Names4
+    order: Order
+    rotation: Rotation = "q_IB"
+    position: Names3 | None = None
+    unit: LengthUnit = "m"
+    rate: Names3 | None = None
+    rate_unit: RateUnit = "rad/s"
+    align: bool = Field(
+        default=False, description="estimate the constant offset between the truth's frame and the body's"
+    )
+
+
+class Score(Section):
+    """Which times count."""
+
+    from_s: float | None = Field(default=None, description="time of the log")
+    to_s: float | None = None
+    min_rate_deg_s: NonNegative = Field(default=0.0, description="only while the truth turns at least so fast")
+
+
+class Rest(Section):
+    """An interval in which the body rested, for the noise of its sensors."""
+
+    from_s: float
+    to_s: float
+
+
+class Orbit(Section):
+    """Where the spacecraft was, for models of Sun and field: a TLE, or elements at the epoch."""
+
+    epoch: str = Field(description="UTC at time 0 of the log; dates in the log count by themselves")
+    tle: tuple[str, str] | None = Field(default=None, description="its two lines")
+    a_m: Positive | None = None
+    e: NonNegative = 0.0
+    inclination_deg: float = 0.0
+    raan_deg: float = 0.0
+    argument_deg: float = 0.0
+    mean_anomaly_deg: float = 0.0
+
+    @model_validator(mode="after")
+    def _one(self) -> Orbit:
+        if (self.tle is None) == (self.a_m is None):
+            raise InputError("give one of tle and a_m with the other elements")
+        return self
+
+
+class Start(Section):
+    """Where the filter begins; without an attitude, at the first that the sensors give."""
+
+    t: float | None = Field(default=None, description="rows before it are not used; none: the first stamp")
+    q_IB: Quaternion | None = None
+    r_IB: Vector3 | None = None
+    w_B: Vector3 = Field(default=ZERO, description="[rad/s]")
+    v_B: Vector3 = Field(default=ZERO, description="[m/s]")
+    bias: Vector3 = Field(default=ZERO, description="of the gyro [rad/s]")
+    sigma_attitude_deg: Positive = 5.0
+    sigma_rate_deg_s: NonNegative = 10.0
+    sigma_bias_deg_s: NonNegative = Field(default=0.1, description="0: the bias of the gyro is not estimated")
+    sigma_magnetometer_T: NonNegative = 1e-6
+    sigma_position_m: Positive = 1.0
+    sigma_velocity_m_s: NonNegative = 1.0
+    C: tuple[tuple[float, ...], ...] | None = Field(
+        default=None, description="the whole covariance, instead of the sigmas"
+    )
+
+
+class Output(Section):
+    """What is written."""
+
+    covariance: Literal["full", "sigma"] = "full"
+    csv: bool = True
+
+
+class Replay(Section):
+    """The whole configuration."""
+
+    log: Log = Log()
+    filter: AnyFilter
+    sensors: tuple[AnySensor, ...]
+    inputs: Inputs | None = None
+    truth: Truth | None = None
+    start: Start = Start()
+    score: Score = Score()
+    rest: Rest | None = None
+    orbit: Orbit | None = None
+    output: Output = Output()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Replay:
+        names = [sensor.name for sensor in self.sensors]
+        if len(set(names)) < len(names):
+            raise InputError(f"sensors: two have the same name, of {', '.join(names)}; give each its own")
+        gyros = [s for s in self.sensors if s.kind == "gyro"]
+        if self.filter.kind == "gyro-mekf" and len(gyros) != 1:
+            raise InputError(f"sensors: {len(gyros)} gyros; gyro-mekf is driven by exactly one")
+        pose = [s.name for s in self.sensors if s.kind in ("pose", "position")]
+        if pose and self.filter.kind in ("gyro-mekf", "mekf"):
+            raise InputError(f"sensors: {pose[0]!r} measures a position, and {self.filter.kind} estimates none")
+        if not any(_measures_attitude(s) for s in self.sensors):
+            raise InputError("sensors: none measures an attitude; give a vector, attitude or pose sensor")
+        for s in gyros:
+            if self.filter.kind != "gyro-mekf" and s.rate_hz is None:
+                raise InputError(f"sensors.{s.name}.rate_hz is missing; the noise of a sample is arw sqrt(rate_hz)")
+        return self
+
+
+def _measures_attitude(sensor: Any) -> bool:
+    return sensor.kind in ("vector", "magnetometer", "attitude", "pose")

@@ -1,0 +1,63 @@
+"""The section [filter]: which filter, and what it assumes of the body."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from gnc.scenarios.config.arrays import Inertia, NonNegative, Positive, Vector3
+from gnc.scenarios.config.base import Section
+
+Row6: TypeAlias = tuple[float, float, float, float, float, float]
+Probability = Annotated[float, Field(gt=0, le=1)]
+
+ZERO = (0.0, 0.0, 0.0)
+
+
+class Filter(Section):
+    """What all filters have; None is the filter's own default."""
+
+    gate_probability: Probability = 0.999
+    patience: Annotated[int, Field(ge=1)] | None = None
+    inflation: Positive | None = None
+
+
+class GyroMekfFilter(Filter):
+    """Attitude and gyro bias, driven by the gyro."""
+
+    kind: Literal["gyro-mekf"]
+    coast_sigma: NonNegative = Field(default=0.01, description="[rad/s] of the last rate while the gyro is silent")
+    magnetometer_walk: NonNegative | None = Field(default=None, description="[T/sqrt(s)]: estimates that bias too")
+
+
+class MekfFilter(Filter):
+    """Attitude and rate by the dynamics of a body of known inertia."""
+
+    kind: Literal["mekf"]
+    J: Inertia
+    method: str = "vi4"
+    torque_psd: NonNegative | Vector3 = Field(description="of the unknown torque [N^2 m^2 s]")
+
+
+class DqekfFilter(Filter):
+    """Pose and twist by the dynamics of a body of known inertia."""
+
+    kind: Literal["dqekf"]
+    mass: Positive
+    J_com: Inertia
+    r_g: Vector3 = Field(default=ZERO, description="centre of mass from the reference point [m]")
+    method: str = "vi4"
+    wrench_psd: NonNegative | Row6 = Field(description="of the unknown wrench [N^2 m^2 s, N^2 s]")
+
+
+class KinematicFilter(Filter):
+    """Pose and twist of a body of which nothing is known, by white acceleration."""
+
+    kind: Literal["dqekf-kinematic"]
+    acceleration_psd: NonNegative | Row6 = Field(description="[rad^2/s^3, m^2/s^3]")
+
+
+AnyFilter: TypeAlias = Annotated[
+    GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
+]

@@ -1,0 +1,182 @@
+"""From columns to quantities: units, order and direction of quaternions, and what cannot be one.
+
+Every function takes values (n, columns), all finite, and returns z and the rule, if any, by which a row is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnc import dual_quaternion, quaternion
+from gnc.errors import InputError
+from gnc.scenarios.replay import config, sensor_config
+from gnc.scenarios.replay.sensor_config import ALIGNED
+
+Array = Any
+Converted = tuple[Array, Array]  # z (n, k), rule (n,)
+
+FINE, SATURATED, BAD_NORM = "", "saturated", "bad norm"
+RADIANS = {"rad/s": 1.0, "deg/s": np.pi / 180.0}
+TESLA = {"T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4}
+METRES = {"m": 1.0, "mm": 1e-3}
+FASTEST = 35.0  # [rad/s], 2000 deg/s: the range of a gyro that states none
+STRONGEST = 1e-3  # [T], 15 times the Earth's field
+FEW = 0.01  # of the rows may be beyond what is plausible before the unit is doubted
+NORM = 0.01  # by which the norm of a measured quaternion may be off
+ROUND_OFF = 1e-9  # norms nearer to 1 are left alone, so that recorded bits stay
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a set of columns means."""
+
+    columns: tuple[str, ...]
+    size: int  # of z
+    convert: Callable[[Array], Converted]
+    extra: int = 0  # how many of the numbers at the end of z surround the measurement and are not part of it
+
+
+def gyro(sensor: sensor_config.GyroSensor) -> Quantity:
+    """Rates in rad/s, not beyond the range."""
+    limit = RADIANS[sensor.unit] * sensor.range if sensor.range else FASTEST
+
+    def convert(values: Array) -> Converted:
+        z = RADIANS[sensor.unit] * values
+        beyond = _beyond(z, limit)
+        if sensor.range is None and beyond.mean() > FEW:
+            worst = np.abs(z).max()
+            raise InputError(
+                f"sensors.{sensor.name}.unit: rates up to {worst:.3g} rad/s in {sensor.unit!r} are beyond {FASTEST:g}; "
+                "state the other unit, or the range of the gyro"
+            )
+        return z, np.where(beyond, SATURATED, FINE)
+
+    return Quantity(sensor.columns, 3, convert)
+
+
+def vector(sensor: sensor_config.VectorSensor) -> Quantity:
+    """A direction in body axes if its reference is constant (its noise is the same in all axes), else in its own."""
+    reference = _columns(sensor.reference)
+    turned = not reference and sensor.reference != "sun" and sensor.q_BS != ALIGNED
+
+    def convert(values: Array) -> Converted:
+        z, rule = values[:, :3], np.where(_beyond(values[:, :3], sensor.range or np.inf), SATURATED, FINE)
+        if sensor.normalize:
+            length = np.sqrt((z * z).sum(axis=1))
+            rule = np.where(length > 0.0, rule, BAD_NORM)
+            z = z / np.where(length > 0.0, length, 1.0)[:, None]
+        z = quaternion.rotate(sensor.q_BS, z) if turned else z
+        return np.concatenate([z, values[:, 3:]], axis=1), rule
+
+    return Quantity((*sensor.columns, *reference), 3 + len(reference), convert, len(reference))
+
+
+def magnetometer(sensor: sensor_config.MagnetometerSensor) -> Quantity:
+    """A field in tesla."""
+    reference, limit = _columns(sensor.reference), sensor.range or np.inf
+
+    def convert(values: Array) -> Converted:
+        z = TESLA[sensor.unit] * values[:, :3]
+        if sensor.range is None and _beyond(z, STRONGEST).mean() > 0.5:
+            usual = np.median(np.abs(z).max(axis=1))
+            raise InputError(
+                f"sensors.{sensor.name}.unit: fields of {usual:.3g} T in {sensor.unit!r} are beyond {STRONGEST:g}; "
+                "state another unit, or the range of the magnetometer"
+            )
+        rule = np.where(_beyond(values[:, :3], limit), SATURATED, FINE)
+        return np.concatenate([z, values[:, 3:]], axis=1), rule
+
+    return Quantity((*sensor.columns, *reference), 3 + len(reference), convert, len(reference))
+
+
+def attitude(source: Any, key: str, extra: tuple[str, ...] = ()) -> Quantity:
+    """A unit quaternion q_IB (of a sensor q_IS), and other columns as they are."""
+
+    def convert(values: Array) -> Converted:
+        q, rule = _unit(values[:, :4], source.order, source.columns, key)
+        q = quaternion.conj(q) if source.rotation == "q_BI" else q
+        return np.concatenate([q, values[:, 4:]], axis=1), rule
+
+    return Quantity((*source.columns, *extra), 4 + len(extra), convert, len(extra))
+
+
+def pose(sensor: sensor_config.PoseSensor) -> Quantity:
+    """A unit dual quaternion dq_ST."""
+    observer, n = sensor.observer or (), len(sensor.columns)
+
+    def convert(values: Array) -> Converted:
+        q, rule = _unit(values[:, :4], sensor.order, sensor.columns, f"sensors.{sensor.name}.columns")
+        if n == 7:
+            dq = dual_quaternion.from_pose(q, METRES[sensor.unit] * values[:, 4:7])
+        else:
+            dual = values[:, 4:8] if sensor.order == "wxyz" else np.roll(values[:, 4:8], 1, axis=1)
+            dq = np.concatenate([q, METRES[sensor.unit] * dual], axis=1)
+        return np.concatenate([dq, values[:, n:]], axis=1), rule
+
+    return Quantity((*sensor.columns, *observer), 8 + len(observer), convert, len(observer))
+
+
+def position(sensor: sensor_config.PositionSensor) -> Quantity:
+    """A position in metres."""
+    observer = sensor.observer or ()
+
+    def convert(values: Array) -> Converted:
+        z = np.concatenate([METRES[sensor.unit] * values[:, :3], values[:, 3:]], axis=1)
+        return z, np.full(len(z), FINE)
+
+    return Quantity((*sensor.columns, *observer), 3 + len(observer), convert, len(observer))
+
+
+def truth(source: config.Truth) -> Quantity:
+    """Attitude, position and rate, zeros where the truth has none."""
+    base = attitude(source, "truth.columns", (*(source.position or ()), *(source.rate or ())))
+
+    def convert(values: Array) -> Converted:
+        z, rule = base.convert(values)
+        parts, at = [z[:, :4], np.zeros((len(z), 3)), np.zeros((len(z), 3))], 4
+        if source.position:
+            parts[1], at = METRES[source.unit] * z[:, 4:7], 7
+        if source.rate:
+            parts[2] = RADIANS[source.rate_unit] * z[:, at : at + 3]
+        return np.concatenate(parts, axis=1), rule
+
+    return Quantity(base.columns, 10, convert)
+
+
+def inputs(source: config.Inputs) -> Quantity:
+    """Torque, force and the wheels' momentum, zeros where there is none."""
+    given = [part or () for part in (source.torque, source.force, source.wheels)]
+
+    def convert(values: Array) -> Converted:
+        z, at = np.zeros((len(values), 9)), 0
+        for i, names in enumerate(given):
+            if names:
+                z[:, 3 * i : 3 * i + 3], at = values[:, at : at + 3], at + 3
+        return z, np.full(len(z), FINE)
+
+    return Quantity(tuple(name for names in given for name in names), 9, convert)
+
+
+def _columns(reference: Any) -> tuple[str, ...]:
+    return reference if isinstance(reference, tuple) and isinstance(reference[0], str) else ()
+
+
+def _beyond(z: Array, limit: float) -> Array:
+    return (np.abs(z) >= limit).any(axis=1)
+
+
+def _unit(values: Array, order: str, columns: tuple[str, ...], key: str) -> Converted:
+    """Return quaternions scalar first, normalised where they need it."""
+    q = values if order == "wxyz" else np.roll(values, 1, axis=1)
+    norm = np.sqrt((q * q).sum(axis=1))
+    off = np.abs(norm - 1.0)
+    if (off > NORM).mean() > 0.5:
+        raise InputError(
+            f"{key}: {', '.join(columns[:4])} have the norm {np.median(norm):.4g}; a unit quaternion has 1: map others"
+        )
+    scale = np.where((off > ROUND_OFF) & (norm > 0.0), norm, 1.0)
+    return np.where((off > ROUND_OFF)[:, None], q / scale[:, None], q), np.where(off > NORM, BAD_NORM, FINE)

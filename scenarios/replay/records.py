@@ -1,0 +1,119 @@
+"""Records of floats that are appended to a file as they come: a netCDF file that xarray opens, and a CSV beside it.
+
+The netCDF is of the classic format with a record dimension `time`: a header, then one record after the other. The
+header is written by scipy; records are NumPy's own bytes, so memory does not grow, and reading back is a memory map.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = Any
+Shapes = Mapping[str, tuple[int, ...]]  # of one record
+
+
+class Records:
+    """A file of records being written; it appears under its name when it is closed."""
+
+    def __init__(self, path: Path, shapes: Shapes, attributes: Mapping[str, str], csv: bool) -> None:
+        self.path, self.count = path, 0
+        self.dtype = np.dtype([(name, ">f8", shape) for name, shape in shapes.items()])
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        self._file = self._temporary.open("w+b")
+        self._file.write(_header(shapes, attributes, self.dtype.itemsize))
+        self._csv = _Csv(path.with_suffix(".csv"), shapes) if csv else None
+
+    def append(self, columns: Mapping[str, Array]) -> None:
+        """Add records, a column (n, *shape) for each name."""
+        n = len(columns["t"])
+        records = np.empty(n, self.dtype)
+        for name in self.dtype.names or ():
+            records[name] = columns[name]
+        self._file.write(records.tobytes())
+        self.count += n
+        if self._csv is not None:
+            self._csv.append(columns)
+
+    def close(self, keep: bool = True) -> None:
+        """State the number of records in the header, and put the file in its place."""
+        self._file.seek(4)
+        self._file.write(struct.pack(">i", self.count))
+        self._file.close()
+        if self._csv is not None:
+            self._csv.close(keep)
+        if keep:
+            os.replace(self._temporary, self.path)
+        else:
+            self._temporary.unlink(missing_ok=True)
+
+
+def mapped(path: Path, dtype: np.dtype[Any], count: int) -> Array:
+    """Map the records of a closed file into memory, read only."""
+    start = path.stat().st_size - count * dtype.itemsize
+    return np.memmap(path, dtype, "r", start, count) if count else np.empty(0, dtype)
+
+
+def _header(shapes: Shapes, attributes: Mapping[str, str], record_bytes: int) -> bytes:
+    """Return the header, by writing a file with one record and cutting the record off."""
+    from scipy.io import netcdf_file
+
+    buffer = io.BytesIO()
+    file = netcdf_file(buffer, "w", version=2)
+    file.createDimension("time", None)
+    for name, shape in shapes.items():
+        dimensions = ["time"]
+        for axis, n in enumerate(shape):
+            dimensions.append(f"{name}_{axis}")
+            file.createDimension(dimensions[-1], n)
+        file.createVariable(name, "d", tuple(dimensions))[0] = np.zeros(shape)
+    for key, value in attributes.items():
+        setattr(file, key, value)
+    file.flush()
+    whole = buffer.getvalue()
+    return whole[: len(whole) - record_bytes]
+
+
+class _Csv:
+    """The same columns as text; of a matrix only the standard deviations, sqrt of its diagonal."""
+
+    def __init__(self, path: Path, shapes: Shapes) -> None:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        self._path, self._temporary = path, path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        names = [column for name, shape in shapes.items() for column in _names(name, shape)]
+        self._schema, self._shapes = pa.schema([(name, pa.float64()) for name in names]), shapes
+        options = pyarrow.csv.WriteOptions(quoting_style="none")
+        self._writer = pyarrow.csv.CSVWriter(str(self._temporary), self._schema, write_options=options)
+
+    def append(self, columns: Mapping[str, Array]) -> None:
+        import pyarrow as pa
+
+        flat = []
+        for name, shape in self._shapes.items():
+            values = np.asarray(columns[name], float)
+            if len(shape) == 2:
+                values = np.sqrt(np.maximum(np.diagonal(values, axis1=1, axis2=2), 0.0))
+            flat += list(values.reshape(len(values), -1).T)
+        arrays = [pa.array(np.ascontiguousarray(column), from_pandas=True) for column in flat]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+
+    def close(self, keep: bool) -> None:
+        self._writer.close()
+        if keep:
+            os.replace(self._temporary, self._path)
+        else:
+            self._temporary.unlink(missing_ok=True)
+
+
+def _names(name: str, shape: tuple[int, ...]) -> list[str]:
+    if not shape:
+        return [name]
+    return [f"{'sigma' if len(shape) == 2 else name}[{i}]" for i in range(shape[0])]

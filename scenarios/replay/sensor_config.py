@@ -1,0 +1,145 @@
+"""The sections [[sensors]]: where the columns of a sensor are, what they mean, and how noisy it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from gnc.errors import InputError
+from gnc.scenarios.config.arrays import NonNegative, Positive, Quaternion, Vector3
+from gnc.scenarios.config.base import Section
+from gnc.scenarios.replay.clock import TimeUnit
+
+Names3: TypeAlias = tuple[str, str, str]
+Names4: TypeAlias = tuple[str, str, str, str]
+Names8: TypeAlias = tuple[str, str, str, str, str, str, str, str]
+Order: TypeAlias = Literal["wxyz", "xyzw"]
+Rotation: TypeAlias = Literal["q_IB", "q_BI"]
+RateUnit: TypeAlias = Literal["rad/s", "deg/s"]
+LengthUnit: TypeAlias = Literal["m", "mm"]
+
+ALIGNED = (1.0, 0.0, 0.0, 0.0)
+ZERO = (0.0, 0.0, 0.0)
+
+
+class Source(Section):
+    """Where a quantity is in the log."""
+
+    table: str = Field(default="", description="group, structure, prefix or file; not needed in a log of one table")
+    time: str | None = Field(default=None, description="column of the stamps; by default that of [log]")
+    time_unit: TimeUnit | None = None
+    rate_hz: Positive | None = Field(
+        None, description="of the rows, where there are no stamps; nominal where there are"
+    )
+    latency_s: float = Field(default=0.0, description="how much later than the measurement it was stamped")
+    valid: str | None = Field(default=None, description="column of a flag, 0 where the sensor says it is not valid")
+
+
+class Sensor(Source):
+    """What all sensors have."""
+
+    name: str
+    q_BS: Quaternion = Field(default=ALIGNED, description="mounting: takes sensor components to body ones")
+
+
+class GyroSensor(Sensor):
+    """A rate gyro."""
+
+    kind: Literal["gyro"]
+    columns: Names3
+    unit: RateUnit
+    arw: NonNegative = Field(description="angular random walk [rad/sqrt(s)]")
+    bias_walk: NonNegative = Field(default=0.0, description="rate random walk [rad/s/sqrt(s)]")
+    range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
+
+
+class VectorSensor(Sensor):
+    """A direction: Sun, horizon, gravity, a field whose strength does not matter."""
+
+    kind: Literal["vector"]
+    columns: Names3
+    sigma_deg: Positive
+    reference: Vector3 | Names3 | Literal["sun"] = Field(description="in inertial axes: 3 numbers, 3 columns, or sun")
+    normalize: bool = Field(default=False, description="true where columns are not of unit length")
+    range: Positive | None = Field(default=None, description="saturation of a component, in the columns' unit")
+
+
+class MagnetometerSensor(Sensor):
+    """A magnetometer with a field of known strength."""
+
+    kind: Literal["magnetometer"]
+    columns: Names3
+    unit: Literal["T", "uT", "nT", "G"]
+    sigma_T: NonNegative = 0.0
+    sigma_deg: NonNegative = Field(default=0.0, description="angle by which the noise of one axis turns the field")
+    reference: Vector3 | Names3 | Literal["magnetic-field"] = Field(
+        description="in inertial axes [T]: 3 numbers, 3 columns, or magnetic-field"
+    )
+    range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
+
+    @model_validator(mode="after")
+    def _noisy(self) -> MagnetometerSensor:
+        if not self.sigma_T and not self.sigma_deg:
+            raise InputError("sigma_T and sigma_deg are both zero; give one of them")
+        return self
+
+
+class AttitudeSensor(Sensor):
+    """A whole attitude: star tracker, motion capture."""
+
+    kind: Literal["attitude"]
+    columns: Names4
+    order: Order = Field(description="where the scalar is")
+    rotation: Rotation = Field(default="q_IB", description="q_IB takes sensor components to inertial ones")
+    sigma_deg: Positive | Vector3 | None = None
+    sigma_arcsec: Positive | Vector3 | None = None
+
+    @model_validator(mode="after")
+    def _one_sigma(self) -> AttitudeSensor:
+        if (self.sigma_deg is None) == (self.sigma_arcsec is None):
+            raise InputError("give one of sigma_deg and sigma_arcsec")
+        return self
+
+
+class PoseSensor(Sensor):
+    """A whole pose: motion capture, a camera on a target; from a place in the inertial frame, or from an observer."""
+
+    kind: Literal["pose"]
+    columns: tuple[str, ...] = Field(description="quaternion and position (7), or a dual quaternion (8)")
+    order: Order = Field(description="where the scalar is")
+    unit: LengthUnit = "m"
+    sigma_deg: Positive
+    sigma_m: Positive
+    sigma_fraction: NonNegative = Field(default=0.0, description="of the range, if that is more than sigma_m")
+    near_m: NonNegative = 5.0
+    far_m: Positive = 50.0
+    sigma_far_deg: Positive | None = Field(default=None, description="beyond far_m; sigma_deg is up to near_m")
+    r_BS: Vector3 = Field(default=ZERO, description="where the sensor is on the observer [m]")
+    observer: Names8 | None = Field(
+        default=None, description="columns of the observer's pose dq_IB; none: the inertial frame"
+    )
+
+    @model_validator(mode="after")
+    def _count(self) -> PoseSensor:
+        if len(self.columns) not in (7, 8):
+            raise InputError(f"columns: {len(self.columns)} names; give 4 of a quaternion and 3 of a position, or 8")
+        return self
+
+
+class PositionSensor(Sensor):
+    """A position without attitude."""
+
+    kind: Literal["position"]
+    columns: Names3
+    unit: LengthUnit = "m"
+    sigma_m: Positive
+    sigma_fraction: NonNegative = 0.0
+    r_BS: Vector3 = ZERO
+    observer: Names8 | None = None
+
+
+AnySensor: TypeAlias = Annotated[
+    GyroSensor | VectorSensor | MagnetometerSensor | AttitudeSensor | PoseSensor | PositionSensor,
+    Field(discriminator="kind"),
+]

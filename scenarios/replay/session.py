@@ -1,0 +1,166 @@
+"""From a log and a configuration to files of results and an account of the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gnc.errors import InputError
+from gnc.models.sensors import Gyro
+from gnc.scenarios.replay import quantities
+from gnc.scenarios.replay.clock import Clock
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.filters import Driven, driven
+from gnc.scenarios.replay.merge import Feed, blocks, clock_of, common_origin
+from gnc.scenarios.replay.quantities import Quantity
+from gnc.scenarios.replay.rest import RestNoise
+from gnc.scenarios.replay.results import DroppedRows, Lost, Results
+from gnc.scenarios.replay.run import Runner
+from gnc.scenarios.replay.sensors import Channel, Model, channel
+from gnc.scenarios.replay.start import Starter
+from gnc.scenarios.replay.stream import Stream
+from gnc.scenarios.replay.tables import Table, open_log, pick
+from gnc.scenarios.replay.truth import Track
+
+Array = Any
+
+DRIVEN_BY_GYRO = "gyro-mekf"
+
+
+@dataclass
+class Session:
+    """All parts of one replay, connected."""
+
+    config: Replay
+    feeds: list[Feed]
+    streams: list[Stream]  # of the driver, the channels, the truth
+    channels: list[Channel]  # sensors that correct; a gyro that drives is not among them
+    filter: Driven
+    results: Results
+    runner: Runner
+    track: Track | None
+    rest: RestNoise | None
+    dropped: DroppedRows
+    model: Model | None
+    seconds: float = 0.0
+
+    def run(self, progress: Callable[[float], None] = lambda t: None) -> None:
+        """Read the log to its end; files are whole or absent afterwards."""
+        began, keep = time.perf_counter(), False
+        try:
+            self._pass(progress)
+            keep = True
+        except Lost:
+            keep = True
+        finally:
+            self._close(keep)
+        self.seconds = time.perf_counter() - began
+
+    def _pass(self, progress: Callable[[float], None]) -> None:
+        origin_ns = common_origin(self.feeds)
+        if self.model is not None and origin_ns:
+            self.model.offset_s = origin_ns * 1e-9 - self.model.epoch.utc.timestamp()
+        for block in blocks(self.feeds, self.streams, origin_ns):
+            if self.track is not None:
+                self.track.add(block.parts[-1])
+            if self.rest is not None:
+                self.rest.add(block.parts)
+            self.runner.run(block)
+            self.results.settle(block.until)
+            progress(block.until)
+        if not self.runner.started:
+            raise self._no_start()
+        self.runner.finish()
+
+    def _no_start(self) -> InputError:
+        for stream in self.streams:
+            if not stream.counts["measurements"]:
+                tried = {k: v for k, v in stream.counts.items() if v and k not in ("rows", "measurements")}
+                told = ", ".join(f"{v} {k}" for k, v in tried.items()) or "no rows"
+                return InputError(f"{stream.name}: no row of the log can be used ({told}); check columns and units")
+        return self.runner.starter.failed()
+
+    def _close(self, keep: bool) -> None:
+        try:
+            self.results.close(keep)
+        except Lost:
+            self.results.close(keep)
+        self.dropped.close(keep)
+
+
+def connect(log: Path, config: Replay, folder: Path) -> Session:
+    """Open the log and put all parts together."""
+    tables = open_log(log)
+    model = Model(config.orbit) if config.orbit is not None else None
+    built = [channel(sensor, model) for sensor in config.sensors]
+    by_gyro = config.filter.kind == DRIVEN_BY_GYRO
+    correcting = [c for c in built if not (by_gyro and isinstance(c.sensor, Gyro))]
+    gyros = [c.sensor for c in built if isinstance(c.sensor, Gyro)]
+    filter_ = driven(config.filter, gyros, config.start)
+    folder.mkdir(parents=True, exist_ok=True)
+    dropped = DroppedRows(folder / "dropped.csv")
+    try:
+        wiring = _Wiring(config, tables, dropped)
+        sources = {sensor.name: sensor for sensor in config.sensors}
+        drives = _driver(config, built, by_gyro)
+        if drives is not None:
+            wiring.add(*drives, coasts=by_gyro)
+        for c in correcting:
+            wiring.add(f"sensors.{c.name}", sources[c.name], c.quantity)
+        track = None
+        if config.truth is not None:
+            track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth)))
+        streams, feeds = wiring.streams, wiring.feeds()
+    except BaseException:
+        dropped.close(False)
+        raise
+    names = [c.name for c in correcting]
+    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
+    starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
+    without_truth = streams[: len(streams) - (track is not None)]
+    runner = Runner(filter_, correcting, without_truth, results, starter, config.log)
+    rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
+    return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
+
+
+def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, Any, Quantity] | None:
+    """Return what moves the filter: name, source and quantity."""
+    if by_gyro:
+        sensor = next(s for s in config.sensors if s.kind == "gyro")
+        return f"sensors.{sensor.name}", sensor, next(c.quantity for c in built if c.name == sensor.name)
+    if config.inputs is None:
+        return None
+    quantity = quantities.inputs(config.inputs)
+    if not quantity.columns:
+        raise InputError("inputs: neither torque, force nor wheels has columns; name some, or leave out the section")
+    return "inputs", config.inputs, quantity
+
+
+class _Wiring:
+    """Streams and the tables they come from; streams with the same time column share a clock."""
+
+    def __init__(self, config: Replay, tables: dict[str, Table], dropped: DroppedRows) -> None:
+        self._config, self._tables, self._dropped = config, tables, dropped
+        self.streams: list[Stream] = []
+        self._by_table: dict[int, tuple[Table, list[Stream], dict[int, str | None]]] = {}
+        self._clocks: dict[tuple[int, str | None, Any, Any], Clock] = {}
+
+    def add(self, name: str, source: Any, quantity: Quantity, coasts: bool = False) -> Stream:
+        """Add a stream of the log."""
+        log = self._config.log
+        table = pick(self._tables, source.table, f"{name}.table")
+        column, clock = clock_of(source, log)
+        clock = self._clocks.setdefault((id(table), column, clock.unit, clock.rate_hz), clock)
+        stream = Stream(name, source, quantity, clock, log.gap_steps, self._dropped, coasts)
+        _, streams, stamps = self._by_table.setdefault(id(table), (table, [], {}))
+        streams.append(stream)
+        stamps[id(clock)] = column
+        self.streams.append(stream)
+        return stream
+
+    def feeds(self) -> list[Feed]:
+        """Open every table that is used, once."""
+        return [Feed(*parts) for parts in self._by_table.values()]

@@ -1,0 +1,61 @@
+"""Hints which noise is too small or too large, from innovations and from rest.
+
+Of an honest filter the median of NIS is that of chi-square; r, the square root of their ratio, tells by how much the
+innovations are larger than the filter expects. The median hardly feels outliers. Innovations that are too large and
+correlated from one to the next say that the filter follows too slowly: its process (gyro, torque, acceleration) is
+noisier than stated. Those that are too large and white say that the sensor is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+NOTICEABLE = 1.15  # ratio of standard deviations from which a hint is given
+CORRELATED = 0.2  # of the first lag, from which the process is blamed
+
+PROCESS = {
+    "gyro-mekf": "the gyro's arw or bias_walk",
+    "mekf": "filter.torque_psd",
+    "dqekf": "filter.wrench_psd",
+    "dqekf-kinematic": "filter.acceleration_psd",
+}
+
+
+def hints(
+    filter_kind: str, sensors: Mapping[str, Mapping[str, Any]], rest: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return sentences for the user, none if all is well."""
+    said = []
+    for name, found in sensors.items():
+        if found.get("nis_median_ratio") is not None:
+            said += _by_innovations(name, found, PROCESS[filter_kind])
+    for name, found in rest.items():
+        for level, (measured, stated) in found["levels"].items():
+            said += _by_rest(name, level, measured, stated)
+    return said
+
+
+def _by_innovations(name: str, found: Mapping[str, Any], process: str) -> list[str]:
+    ratio, first = float(np.sqrt(found["nis_median_ratio"])), found["correlation"][0]
+    if ratio > NOTICEABLE and first > CORRELATED:
+        return [
+            f"{name}: innovations are {ratio:.2g} times as large as expected and correlated ({first:.2f}): "
+            f"{process} is too small"
+        ]
+    if ratio > NOTICEABLE:
+        return [f"{name}: innovations are {ratio:.2g} times as large as expected: its noise is stated too small"]
+    if ratio < 1.0 / NOTICEABLE:
+        return [f"{name}: innovations are {ratio:.2g} times as large as expected: its noise is stated too large"]
+    if first > CORRELATED:
+        return [f"{name}: innovations are correlated ({first:.2f}): {process} is too small, or the sensor has a bias"]
+    return []
+
+
+def _by_rest(name: str, level: str, measured: float, stated: float) -> list[str]:
+    if not stated or not measured or 1.0 / NOTICEABLE < measured / stated < NOTICEABLE:
+        return []
+    size = "small" if measured > stated else "large"
+    return [f"{name}: at rest {level} is {measured:.3g}, and {stated:.3g} is stated: too {size}"]

@@ -1,0 +1,120 @@
+"""The report page: what it says, and the one self-contained file it becomes."""
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.files import replacing
+from gnc.scenarios.report.blocks import Blocks
+from gnc.scenarios.report.plot import Plot, Series
+from gnc.scenarios.report.scene import Arrow, Body, Scene
+
+__all__ = ["Arrow", "Body", "Page", "Plot", "Scene", "Series", "Table", "write_page"]
+
+Cell = str | bool | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns; a bool is shown as pass or fail, None as an empty cell."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def __post_init__(self) -> None:
+        for k, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise InputError(f"table {self.title!r}: row {k} has {len(row)} cells for {len(self.columns)} columns")
+
+    def encoded(self) -> dict[str, Any]:
+        """The JSON object of this table."""
+        rows = [[_cell(cell) for cell in row] for row in self.rows]
+        return {"title": self.title, "columns": list(self.columns), "rows": rows}
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything a report shows; all of its text is shown as it is, never as HTML."""
+
+    title: str
+    subtitle: str = ""
+    tables: Sequence[Table] = ()
+    configuration: str = ""  # TOML
+    plots: Sequence[Plot] = ()
+    scene: Scene | None = None
+    notes: Sequence[str] = ()
+
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
+        """The JSON object of this page."""
+        return {
+            "title": self.title,
+            "subtitle": self.subtitle,
+            "tables": [table.encoded() for table in self.tables],
+            "configuration": self.configuration,
+            "plots": [plot.encoded(blocks) for plot in self.plots],
+            "scene": self.scene.encoded(blocks) if self.scene else None,
+            "notes": list(self.notes),
+            "licences": _bundled("LICENSES.txt"),
+        }
+
+
+def write_page(path: Path, page: Page) -> None:
+    """Write the page as one HTML file that needs nothing else: no server, no network."""
+    html = _document(page)
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(html, encoding="utf-8", newline="\n")
+
+
+def _document(page: Page) -> str:
+    blocks = Blocks()
+    content = _json(page.encoded(blocks))
+    style, script = _bundled("viewer.css"), _bundled("viewer.js")
+    # By their hashes the viewer and its style are all a browser will run or apply, whatever the content holds.
+    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'"
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(page.title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+            "<noscript>This report is drawn by a script inside the file; allow JavaScript to see it.</noscript>",
+            f'<script type="application/json" id="page">{content}</script>',
+            f'<script type="text/plain" id="data">{blocks.text()}</script>',
+            f"<script>{script}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _json(value: Any) -> str:
+    """JSON in which nothing can end the script element around it."""
+    text = json.dumps(value, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _cell(cell: Any) -> Any:
+    """A cell for the viewer: a string, a bool, None, or the text of a number that is set to the right."""
+    if isinstance(cell, bool | np.bool_):
+        return bool(cell)
+    if isinstance(cell, int | np.integer):
+        return {"number": str(cell)}
+    if isinstance(cell, float | np.floating):
+        return {"number": f"{cell:.6g}"}
+    return cell
+
+
+def _bundled(name: str) -> str:
+    return (resources.files("gnc.scenarios.report") / "bundle" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

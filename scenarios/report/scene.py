@@ -1,0 +1,89 @@
+"""What the 3-D playback shows: boxes that move, and arrows attached to them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnc import check
+from gnc.errors import InputError
+from gnc.scenarios.report.blocks import Array, Blocks, samples, times
+
+
+@dataclass(frozen=True)
+class Body:
+    """A box with axes; q_SB takes body components to the frame S of the scene, NaN hides the body."""
+
+    name: str
+    r: Array  # (T, 3) in the frame of the scene [m]; stored with seven digits, so choose a frame nearby
+    q: Array  # (T, 4) scalar first
+    size_m: Array  # (3,) edges along the body axes
+    colour: str = "#5b8def"
+
+    def __post_init__(self) -> None:
+        check.positive(f"size_m of {self.name!r}", check.vector(f"size_m of {self.name!r}", self.size_m, 3))
+        check_colour(self.name, self.colour)
+
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
+        """The JSON object of this body."""
+        size = [float(edge) for edge in self.size_m]
+        moving = {"r": blocks.add(self.r), "q": blocks.add(self.q)}
+        return {"name": self.name, "size": size, "colour": self.colour, **moving}
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A vector drawn at a body, its longest sample at a length that is easy to see; the unit is part of the name."""
+
+    name: str
+    body: str
+    vector: Array  # (T, 3) in the frame of the scene
+    colour: str = "#f2a33a"
+
+    def __post_init__(self) -> None:
+        check_colour(self.name, self.colour)
+
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
+        """The JSON object of this arrow."""
+        return {"name": self.name, "body": self.body, "colour": self.colour, "vector": blocks.add(self.vector)}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Bodies and arrows over one time axis."""
+
+    t: Array  # (T,) increasing [s]
+    bodies: Sequence[Body]
+    arrows: Sequence[Arrow] = ()
+    trails: bool = True
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        n = times("t of the scene", self.t, at_least=2).size
+        names = [body.name for body in self.bodies]
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"bodies of the scene: {names}; give one or more, each with a name of its own")
+        for body in self.bodies:
+            samples(f"r of {body.name!r}", body.r, (n, 3))
+            samples(f"q of {body.name!r}", body.q, (n, 4))
+        for arrow in self.arrows:
+            samples(f"vector of {arrow.name!r}", arrow.vector, (n, 3))
+            check.one_of(f"body of arrow {arrow.name!r}", arrow.body, tuple(names))
+
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
+        """The JSON object of this scene."""
+        return {
+            "t": blocks.add_times(np.asarray(self.t, dtype=np.float64)),
+            "bodies": [body.encoded(blocks) for body in self.bodies],
+            "arrows": [arrow.encoded(blocks) for arrow in self.arrows],
+            "trails": self.trails,
+            "caption": self.caption,
+        }
+
+
+def check_colour(name: str, colour: str) -> None:
+    """Refuse what is not a colour of six hexadecimal digits."""
+    if not re.fullmatch(r"#[0-9a-fA-F]{6}", colour):
+        raise InputError(f"colour of {name!r}: {colour!r} is not a colour; write it as '#5b8def'")

@@ -1,0 +1,121 @@
+// Time plots: cursors move together, a line marks the time of the player, and a click moves the player there.
+import uPlot from "uplot";
+import { colour, section } from "./dom.js";
+import { locate } from "./interpolate.js";
+
+const PALETTE = ["#3e8bff", "#f2762e", "#1aa179", "#a56bf5", "#e5484d", "#0ea5b7", "#c99a06", "#e0569b"];
+const HEIGHT = 240;
+const CLICK_PIXELS = 3; // more is a drag, which zooms
+
+export function plot(spec, player) {
+  const card = section(spec.title, "plot");
+  const { series, data, bands } = uplotSeries(spec);
+  const chart = new uPlot(options(spec, series, bands), data, card);
+  const width = () => Math.max(card.clientWidth - 32, 200);
+  new ResizeObserver(() => chart.setSize({ width: width(), height: HEIGHT })).observe(card);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
+  if (player) link(chart, spec.t, player);
+  return card;
+}
+
+function options({ x_label, y_label, log_y, bounds }, series, bands) {
+  const levels = bounds.map(({ value }) => value);
+  const range = (_, low, high) => uPlot.rangeNum(Math.min(low, ...levels), Math.max(high, ...levels), 0.08, true);
+  return {
+    width: 600,
+    height: HEIGHT,
+    series: [{ label: x_label, value: (_, t) => number(t) }, ...series],
+    bands,
+    scales: { x: { time: false }, y: log_y ? { distr: 3 } : { range } },
+    axes: [
+      { ...axis(x_label), labelSize: 22, size: 34 },
+      { ...axis(y_label, log_y), size: (_, texts) => 18 + 7.2 * widest(texts ?? []) },
+    ],
+    cursor: { sync: { key: "page", scales: ["x", null] }, points: { size: 6 } },
+  };
+}
+
+const widest = (texts) => Math.max(3, ...texts.map((text) => text.length));
+
+function axis(label, log) {
+  const font = "12px system-ui, sans-serif";
+  const stroke = () => colour("--muted");
+  const decades = (_, splits) => splits.map((y) => (!log || Number.isInteger(Math.log10(y)) ? y : null));
+  const lines = { stroke: () => colour("--line"), width: 1, filter: decades };
+  const values = (_, splits) => splits.map((y) => (y === null ? "" : number(y)));
+  return { label, font, labelFont: font, stroke, grid: lines, ticks: lines, values, filter: decades };
+}
+
+// uPlot draws one curve per array: a band is its line, its upper and its lower edge; a bound is a level line.
+function uplotSeries(spec) {
+  const out = { series: [], data: [spec.t], bands: [] };
+  const drawn = (y) => Number.isFinite(y) && (!spec.log_y || y > 0);
+  const add = (look, values) => {
+    out.series.push({ spanGaps: false, points: { show: false }, value: (_, y) => number(y), ...look });
+    out.data.push(Array.from(values, (y) => (drawn(y) ? y : null)));
+  };
+  spec.series.forEach((series, k) => {
+    const stroke = PALETTE[k % PALETTE.length];
+    if (series.style === "band") addBand(out, add, series, stroke);
+    else add({ label: series.name, ...look(series.style, stroke) }, series.y);
+  });
+  for (const { name, value } of spec.bounds) {
+    add({ label: name, stroke: () => colour("--fail"), width: 1.5, dash: [3, 4] }, spec.t.map(() => value));
+  }
+  return out;
+}
+
+function addBand(out, add, { name, y, lower, upper }, stroke) {
+  const numbers = (i) => (y ? [lower[i], y[i], upper[i]] : [lower[i], upper[i]]).map(number).join(" … ");
+  const value = (_, __, ___, i) => (i == null ? "–" : numbers(i));
+  const fill = y ? undefined : `${stroke}40`; // a band without a line is filled in the legend too
+  add({ label: name, ...look("line", stroke), fill, value }, y ?? lower.map(() => NaN));
+  const edge = { label: "", class: "edge", stroke: `${stroke}66`, width: 1 };
+  add(edge, upper);
+  add(edge, lower);
+  out.bands.push({ series: [out.data.length - 2, out.data.length - 1], fill: `${stroke}2e` });
+}
+
+function look(style, stroke) {
+  if (style === "points") return { stroke, paths: () => null, points: { show: true, size: 4, fill: stroke, width: 0 } };
+  return { stroke, width: 1.6, dash: style === "dashed" ? [7, 5] : undefined };
+}
+
+function number(y) {
+  if (y == null || Number.isNaN(y)) return "–";
+  const rounded = Number(y.toPrecision(5));
+  const handy = Math.abs(y) >= 1e-3 && Math.abs(y) < 1e6;
+  return y === 0 || handy ? String(rounded) : rounded.toExponential();
+}
+
+function link(chart, times, player) {
+  const now = document.createElement("div");
+  now.className = "now";
+  chart.over.append(now);
+  let seen = true;
+  const mark = () => {
+    if (!seen) return; // playback spends nothing on plots out of sight
+    const left = chart.valToPos(player.t, "x");
+    now.hidden = !(left >= 0 && left <= chart.bbox.width / devicePixelRatio);
+    now.style.transform = `translateX(${left}px)`;
+    if (!(chart.cursor.left >= 0)) chart.setLegend({ idx: nearest(times, player.t) });
+  };
+  player.onChange(mark);
+  (chart.hooks.draw ??= []).push(mark);
+  new IntersectionObserver(([entry]) => {
+    seen = entry.isIntersecting;
+    mark();
+  }).observe(chart.root);
+  let pressed = 0;
+  chart.over.addEventListener("mousedown", (event) => (pressed = event.clientX));
+  chart.over.addEventListener("click", (event) => {
+    if (Math.abs(event.clientX - pressed) > CLICK_PIXELS) return;
+    player.seek(chart.posToVal(event.clientX - chart.over.getBoundingClientRect().left, "x"));
+  });
+}
+
+function nearest(times, t) {
+  if (times.length < 2) return 0;
+  const { i, f } = locate(times, t);
+  return f < 0.5 ? i : i + 1;
+}

@@ -1,0 +1,77 @@
+"""A log of a million rows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnc import quaternion
+from gnc.scenarios.config.base import parse
+from gnc.scenarios.replay import account
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.replay.session import connect
+from tests.scenarios.replay import flights
+from tests.scenarios.replay.flights import names
+
+STATUS = Path("/proc/self/status")
+TOML = f"""
+[log]
+time = "t"
+[filter]
+kind = "gyro-mekf"
+[[sensors]]
+name = "gyro"
+kind = "gyro"
+columns = {names("gyro", 3)}
+unit = "deg/s"
+arw = 1e-4
+[[sensors]]
+name = "tracker"
+kind = "attitude"
+columns = {names("st", 4)}
+order = "wxyz"
+sigma_deg = 0.05
+[truth]
+columns = {names("truth", 4)}
+order = "wxyz"
+"""
+
+
+def anonymous_mb() -> float:
+    """Memory of this process that is not a mapped file."""
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("RssAnon"))
+    return float(line.split()[1]) / 1024.0
+
+
+def coning(rows: int):
+    """A body whose attitude is known in closed form: it turns about z, and z turns about inertial z."""
+    t, rng = np.arange(rows) / 300.0, np.random.default_rng(0)
+    about = lambda axis, angle: quaternion.from_axis_angle(np.broadcast_to(axis, (rows, 3)), angle)  # noqa: E731
+    z, x = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
+    outer, inner = 0.05, 0.2
+    q = quaternion.mul(quaternion.mul(about(z, outer * t), about(x, np.full(rows, 0.5))), about(z, inner * t))
+    w = outer * quaternion.inverse_rotate(q, z) + np.array([0.0, 0.0, inner])
+    gyro = np.degrees(w + 1e-4 * np.sqrt(300.0) * rng.standard_normal((rows, 3)))
+    st = quaternion.mul(q, quaternion.exp(np.radians(0.05) * rng.standard_normal((rows, 3))))
+    st[np.arange(rows) % 60 != 0] = np.nan
+    return {"t": t, **flights.named("gyro", gyro), **flights.named("st", st), **flights.named("truth", q)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not STATUS.exists(), reason="memory is read from Linux's /proc")
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_million_rows_need_no_more_memory_than_a_hundred_thousand(suffix, tmp_path):
+    """The columns alone have 96 MB; growth beyond the first tenth of the log stays below a quarter of that."""
+    write_log(tmp_path / f"log{suffix}", {"": coning(1_000_000)})
+    session, used = connect(tmp_path / f"log{suffix}", parse(TOML, Replay), tmp_path / "out"), []
+    session.run(lambda t: used.append(anonymous_mb()))
+    outcome = account.outcome(session, tmp_path)
+    used.append(anonymous_mb())
+    tenth = len(used) // 10
+    assert max(used[tenth:]) - max(used[:tenth]) < 24.0
+    assert outcome["estimates"] == 1_000_000
+    assert outcome["sensors"]["tracker"]["used"] + outcome["sensors"]["tracker"]["rejected"] == 16_666
+    # Steady state of 0.05 deg at 5 Hz with a random walk of 1e-4 rad/sqrt(s): below 0.05 deg in total.
+    assert outcome["truth"]["rms_deg"] < 0.05
+    assert outcome["truth"]["nees_inside_95"] == pytest.approx(0.95, abs=0.03)

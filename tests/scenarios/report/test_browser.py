@@ -1,0 +1,189 @@
+"""Report pages in a real browser; what needs no scene runs without WebGL, where a page loads several times faster."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.spatial.transform import Rotation, Slerp
+
+from gnc.scenarios.report.page import Arrow, Page, Plot, Series, Table
+
+MOVED_PIXELS = 200
+HOSTILE = '</script><img src="x" onerror="window.ran = 1"><script>window.ran = 1</script>'
+
+
+def scrub(driver, t: float) -> None:
+    """Set the slider as a hand would."""
+    slider = "const slider = document.getElementById('scrub'); slider.value = arguments[0];"
+    driver.execute_script(f"{slider} slider.dispatchEvent(new Event('input'))", t)
+
+
+def shown_quaternion(driver, body: str) -> np.ndarray:
+    text = driver.execute_script(
+        "return document.querySelector(`dd[data-name='${arguments[0]}'][data-quantity='quaternion']`).textContent", body
+    )
+    return np.array([float(word) for word in text.split()])
+
+
+def drawn_quaternion(driver) -> np.ndarray:
+    """Of the first body in the scene graph, which is what the renderer draws."""
+    return np.array(
+        driver.execute_script("const q = gncReport.view.bodies[0].group.quaternion; return [q.w, q.x, q.y, q.z]")
+    )
+
+
+def picture(driver) -> np.ndarray:
+    """The scene as drawn, once two frames have passed."""
+    driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))")
+    png = driver.find_element("id", "scene").screenshot_as_png
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+
+
+def pixels_changed_by_play(driver, until: float = 102.0) -> int:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    before = picture(driver)
+    driver.find_element("css selector", "#speed option[value='5']").click()
+    driver.find_element("id", "play").click()
+    WebDriverWait(driver, 60).until(lambda d: d.execute_script(f"return gncReport.player.t > {until}"))
+    driver.find_element("id", "play").click()
+    return int((np.abs(picture(driver) - before).max(axis=2) > 8).sum())
+
+
+def test_a_page_gets_ready_without_a_message_on_the_console(browser, show: Callable, page: Page) -> None:
+    assert show(browser, page).get_log("browser") == []
+
+
+def test_a_page_requests_nothing_but_itself(browser, show: Callable, page: Page) -> None:
+    driver = show(browser, page)
+    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    requested = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert requested == [driver.current_url]
+    assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_the_scene_moves_after_play(browser, show: Callable, page: Page) -> None:
+    assert pixels_changed_by_play(show(browser, page)) > MOVED_PIXELS
+
+
+def test_a_frozen_scene_is_told_from_one_that_moves(browser, show: Callable, frozen: Page) -> None:
+    assert pixels_changed_by_play(show(browser, frozen)) <= MOVED_PIXELS
+
+
+def test_scrubbing_to_a_sample_shows_the_logged_quaternion(browser, show: Callable, page: Page) -> None:
+    driver = show(browser, page)
+    body, t = page.scene.bodies[0], page.scene.t
+    for k in (0, 137, 256, t.size - 1):
+        scrub(driver, t[k])
+        np.testing.assert_allclose(shown_quaternion(driver, "chaser"), body.q[k], atol=1e-5)
+        np.testing.assert_allclose(drawn_quaternion(driver), body.q[k], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_between_samples_the_body_turns_at_constant_rate(browser, show: Callable, page: Page) -> None:
+    body = page.scene.bodies[0]
+    few = replace(
+        page.scene, t=page.scene.t[::100], bodies=[replace(body, r=body.r[::100], q=body.q[::100])], arrows=()
+    )
+    driver = show(browser, replace(page, scene=few))
+    scrub(driver, 107.3)
+    exact = Slerp(few.t, Rotation.from_quat(few.bodies[0].q, scalar_first=True))(107.3)
+    drawn = Rotation.from_quat(drawn_quaternion(driver), scalar_first=True)
+    assert (drawn.inv() * exact).magnitude() < 1e-6
+
+
+def test_a_click_in_a_plot_scrubs_the_player_and_the_other_plots(
+    browser_without_webgl, show: Callable, page: Page
+) -> None:
+    from selenium.webdriver import ActionChains
+
+    driver = show(browser_without_webgl, page)
+    first, second = driver.find_elements("css selector", ".u-over")[:2]
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", first)
+    width, right_of_middle = first.size["width"], 60
+    ActionChains(driver).move_to_element_with_offset(first, right_of_middle, 0).click().perform()
+    expected, pixel = 100 + 20 * (0.5 + right_of_middle / width), 20 / width
+    assert driver.execute_script("return gncReport.player.t") == pytest.approx(expected, abs=1.5 * pixel)
+    assert float(driver.find_element("id", "scrub").get_property("value")) == pytest.approx(expected, abs=1.5 * pixel)
+    line = second.find_element("class name", "now")
+    assert line.rect["x"] + 1 - second.rect["x"] == pytest.approx(width * (expected - 100) / 20, abs=2)
+
+
+@pytest.mark.slow
+def test_following_a_body_keeps_it_at_the_centre_of_the_view(browser, show: Callable, page: Page) -> None:
+    driver = show(browser, page)
+    driver.find_element("css selector", "#follow option:nth-child(2)").click()
+    scrub(driver, page.scene.t[300])
+    target = driver.execute_script("return gncReport.view.controls.target.toArray()")
+    np.testing.assert_allclose(target, page.scene.bodies[0].r[300], atol=1e-5)
+
+
+def test_pass_and_fail_are_words_and_the_verdict_counts_them(browser_without_webgl, show: Callable, page: Page) -> None:
+    driver = show(browser_without_webgl, page)
+    assert [mark.text for mark in driver.find_elements("css selector", "td .mark")] == ["✓ pass", "✗ fail"]
+    assert driver.find_element("id", "verdict").text == "✗ 1 of 2 checks fail"
+
+
+def test_hostile_text_is_shown_and_does_not_run(browser, show: Callable, page: Page) -> None:
+    hostile_bodies = [replace(page.scene.bodies[0], name=HOSTILE)]
+    arrow = Arrow(HOSTILE, HOSTILE, page.scene.bodies[0].r)
+    t = page.scene.t
+    driver = show(
+        browser,
+        Page(
+            title=HOSTILE,
+            subtitle=HOSTILE,
+            tables=[Table(HOSTILE, [HOSTILE], [[HOSTILE]])],
+            configuration=HOSTILE,
+            plots=[Plot(HOSTILE, HOSTILE, HOSTILE, t, [Series(HOSTILE, t)], {HOSTILE: 1.0})],
+            scene=replace(page.scene, bodies=hostile_bodies, arrows=[arrow], caption=HOSTILE),
+            notes=[HOSTILE],
+        ),
+    )
+    assert driver.execute_script("return window.ran") is None
+    assert driver.execute_script("return [document.images.length, document.scripts.length]") == [0, 3]
+    assert driver.title == HOSTILE
+    assert driver.find_element("tag name", "h1").text.strip() == HOSTILE
+    assert driver.get_log("browser") == []
+
+
+def test_the_policy_refuses_any_script_but_the_viewer(browser_without_webgl, show: Callable, page: Page) -> None:
+    driver = show(browser_without_webgl, page)
+    added = "const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)"
+    driver.execute_script(added)
+    assert driver.execute_script("return window.ran") is None
+    assert "Content Security Policy" in driver.get_log("browser")[0]["message"]
+
+
+def test_a_lost_body_vanishes_when_it_is_lost(browser, show: Callable, page: Page) -> None:
+    body = page.scene.bodies[0]
+    lost = replace(body, r=body.r.copy(), q=body.q.copy())
+    lost.r[200:], lost.q[200:] = np.nan, np.nan
+    driver = show(browser, replace(page, scene=replace(page.scene, bodies=[lost])))
+    visible = []
+    for k in (199, 200):
+        scrub(driver, page.scene.t[k])
+        visible.append(driver.execute_script("return gncReport.view.bodies[0].group.visible"))
+    picture(driver)
+    assert visible == [True, False]
+    assert driver.get_log("browser") == []
+
+
+def test_without_webgl_one_line_says_so_and_the_rest_stands(browser_without_webgl, show: Callable, page: Page) -> None:
+    driver = show(browser_without_webgl, page)
+    assert driver.find_element("id", "no-scene").text.startswith("No 3-D scene: this browser offers no WebGL")
+    assert driver.find_elements("id", "scene") == []
+    assert len(driver.find_elements("css selector", ".plot canvas")) == len(page.plots)
+    scrub(driver, page.scene.t[137])
+    np.testing.assert_allclose(shown_quaternion(driver, "chaser"), page.scene.bodies[0].q[137], atol=1e-5)
+    assert driver.get_log("browser") == []
+
+
+def test_a_page_of_text_alone_gets_ready(browser_without_webgl, show: Callable) -> None:
+    driver = show(browser_without_webgl, Page("Only a title"))
+    assert driver.find_elements("id", "player") == []
+    assert driver.get_log("browser") == []

@@ -1,0 +1,133 @@
+"""`gnc monte-carlo` on a real scenario: reproducible, resumable, honest about losses."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from gnc.scenarios import cli
+
+DISPERSED = """
+scenario = "pointing"
+trials = 12
+duration_s = 20
+record_s = 2
+[criteria]
+settle_s = 10
+lost_deg = 60
+[dispersions.noise]
+kind = "log-normal"
+key = "sensors.magnetometer.sigma_deg"
+sigma = 0.5
+[dispersions.inertia]
+kind = "inertia"
+key = "vehicle.J_kgm2"
+sigma_percent = 10
+[dispersions.rate]
+kind = "discrete"
+key = "controller.rate_hz"
+choices = [1.0, 2.0]
+"""
+
+
+@pytest.fixture
+def dispersed(tmp_path):
+    path = tmp_path / "dispersed.toml"
+    path.write_text(DISPERSED)
+    return path
+
+
+def campaign(capsys, *arguments):
+    assert cli.main(["monte-carlo", *map(str, arguments), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    return told, {key: value for key, value in told.items() if key not in ("timing", "out", "worst")}
+
+
+def test_the_contract_of_the_json_is_kept(dispersed, tmp_path, capsys):
+    told, _ = campaign(capsys, dispersed, "--workers", 1, "--out", tmp_path / "mc")
+    assert {"scenario", "seed", "trials", "lost", "metrics", "success", "timing", "out"} <= set(told)
+    assert told["trials"] == 12 and set(told["success"]) == {"p", "lo", "hi"}
+    assert told["worst"]["pointing_max_deg"][0]["replay"].startswith("gnc run ")
+
+
+def test_chunks_and_workers_change_no_number(dispersed, tmp_path, capsys):
+    _, first = campaign(capsys, dispersed, "--workers", 1, "--chunk", 1, "--out", tmp_path / "a")
+    for i, (workers, chunk) in enumerate([(1, 7), (1, 64), (2, 5)]):
+        _, again = campaign(capsys, dispersed, "--workers", workers, "--chunk", chunk, "--out", tmp_path / f"b{i}")
+        assert again == first
+        assert (tmp_path / f"b{i}" / "bands.nc").read_bytes() == (tmp_path / "a" / "bands.nc").read_bytes()
+
+
+def test_a_trial_of_a_campaign_is_replayed_bit_for_bit(dispersed, tmp_path, capsys):
+    out, table = tmp_path / "mc", tmp_path / "table.csv"
+    campaign(capsys, dispersed, "--workers", 1, "--out", out, "--export", table)
+    rows = list(csv.DictReader(table.open()))
+    code = cli.main(["run", str(out / "config.toml"), "--trial", "7", "--out", str(tmp_path / "one"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    from gnc import history
+    from gnc.scenarios.catalogue import scenario
+    from gnc.scenarios.config import read
+
+    found = scenario("pointing")
+    flight = history.load(tmp_path / "one" / "history.nc")
+    verdict = found.judge(read(out / "config.toml", found.Config), flight)
+    assert code in (0, 1) and told["trials"] == 1
+    assert float(verdict.per_trial["pointing_rms_deg"][0]) == float(rows[7]["pointing_rms_deg"])
+
+
+def test_dispersed_fields_are_in_the_table_and_explain_the_metrics(dispersed, tmp_path, capsys):
+    table = tmp_path / "table.csv"
+    campaign(capsys, dispersed, "--workers", 1, "--out", tmp_path / "mc", "--export", table)
+    rows = list(csv.DictReader(table.open()))
+    sigma = np.array([float(row["input.sensors.magnetometer.sigma_deg"]) for row in rows])
+    assert len(rows) == 12 and np.ptp(sigma) > 0.5
+    assert {row["input.controller.rate_hz"] for row in rows} == {"1.0", "2.0"}
+
+
+def test_a_campaign_goes_on_from_its_directory_alone(dispersed, tmp_path, capsys):
+    out = tmp_path / "mc"
+    _, whole = campaign(capsys, dispersed, "--workers", 1, "--chunk", 3, "--out", out)
+    for path in sorted(out.glob("trials-*.nc"))[1:3]:
+        path.unlink()
+    told, again = campaign(capsys, "--resume", out, "--workers", 1)
+    assert again == whole and told["timing"]["flown_trials"] == 6
+
+
+def test_another_configuration_is_refused_by_its_key(dispersed, tmp_path, capsys):
+    out = tmp_path / "mc"
+    campaign(capsys, dispersed, "--workers", 1, "--out", out)
+    assert cli.main(["monte-carlo", "--resume", str(out), "--set", "vehicle.dipole_Am2=0.5"]) == 2
+    assert "vehicle.dipole_Am2" in capsys.readouterr().err
+    assert cli.main(["monte-carlo", str(dispersed), "--resume", str(out), "--seed", "4"]) == 2
+    assert "seed" in capsys.readouterr().err
+
+
+def test_a_trial_that_cannot_be_flown_is_lost_with_its_reason_and_stops_nothing(tmp_path, capsys):
+    path = tmp_path / "some.toml"
+    text = DISPERSED.split("[dispersions")[0]
+    path.write_text(text + '[dispersions.x]\nkind = "normal"\nkey = "wheels.torque_limit_Nm"\nsigma = 0.005\n')
+    told, _ = campaign(capsys, path, "--workers", 1, "--out", tmp_path / "mc")
+    assert 0 < len(told["lost"]) < 12
+    assert all("torque_limit" in entry["reason"] for entry in told["lost"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "give a scenario"),
+        (["pointing", "--engine", "slurm"], "local or dask"),
+        (["pointing", "--address", "tcp://localhost:1"], "--engine dask"),
+        (["pointing", "--resume", "nowhere"], "nowhere"),
+        (["pointing", "--out", "a", "--resume", "b"], "not both"),
+        (["pointing", "--export", "table.xls"], ".csv"),
+        (["pointing", "--set", "controller.rate_hz=7"], "controller: period"),
+        (["pointing", "--trials", "0"], "--trials"),
+    ],
+)
+def test_bad_arguments_give_one_line_and_leave_nothing(arguments, says, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["monte-carlo", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert says in err and err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
