@@ -45,8 +45,9 @@ Array = Any
 class DqEkf:
     """The filter's parameters; `PoseBelief` is its state.
 
-    Recovery: after `patience` valid measurements in a row that the gate refused, the covariance is multiplied by
-    `inflation`, again and again until they are let in; `PoseBelief.recoveries` counts that.
+    Recovery: after `patience` valid measurements in a row that the gate refused, the covariance of pose and twist is
+    multiplied by `inflation`, but to no more than `widest`, again and again until they are let in;
+    `PoseBelief.recoveries` counts that.
     """
 
     M: Array  # (..., 6, 6) about the reference point, body axes, angular first [kg m^2, kg m, kg]
@@ -56,6 +57,7 @@ class DqEkf:
     gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
     patience: int = 5
     inflation: float = 100.0
+    widest: tuple[float, float, float, float] = (1.0, 10.0, 0.2, 1.0)  # standard deviations [rad, m, rad/s, m/s]
     turn: float | None = pose_motion.TURN  # [rad] of the longest stage, or None: one step, whatever the angle
     _slices: list[slice] = field(init=False, repr=False)
     _noisy: bool = field(init=False, repr=False)
@@ -68,6 +70,7 @@ class DqEkf:
         between("gate_probability", self.gate_probability, 0.0, 1.0)
         check.positive("patience", self.patience)
         check.positive("inflation", self.inflation)
+        check.positive("widest", self.widest)
         check.positive("turn", pose_motion.TURN if self.turn is None else self.turn)
         kinds: list[type[ExtraState]] = [type(extra) for extra in self.extras]
         for kind in kinds:
@@ -213,9 +216,10 @@ class DqEkf:
         expected, H = self._expect(belief, sensor, env)
         y, valid = sensor.residual(measurement[0], expected.z), np.asarray(measurement[1], float)
         limit = gate(self.gate_probability, H.shape[-2]) if gated else np.inf
+        limits = np.array([limit, self.patience, self.inflation, *self.widest])
         dq_IB, x, C, rejected, recoveries, S, nis, used = correction_kernel(self.size, H.shape[-2])(
             belief.dq_IB, vector(belief), belief.C, belief.rejected, belief.recoveries,
-            H, expected.R, y, valid, limit, float(self.patience), self.inflation,
+            H, expected.R, y, valid, limits,
         )  # fmt: skip
         belief = PoseBelief(dq_IB, x[..., :6], x[..., 6:], C, rejected, recoveries)
         return belief, Innovation(y, S, nis, used > 0.0)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from gnc import dual_quaternion
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.estimators.kalman import symmetric_product, update_kernel
 from gnc.lie import se3_right_jacobian, se3_right_jacobian_inverse
 from gnc.linalg import block, identity, zeros
@@ -63,24 +63,25 @@ def relinearised_kernel(n: int) -> Kernel:
 def correction_kernel(n: int, m: int) -> Kernel:
     """Return the kernel of an update with m measurements of a state of n numbers.
 
-    x = (chi, extras), errors (dxi, dx). Beyond the Kalman update: p <- p exp(dxi/2), and the covariance of what is left
-    of it, J_r(dxi) C J_r(dxi)^T, J_r the right Jacobian of SE(3); after `patience` refusals in a row `_inflated`;
-    a trial whose covariance is not positive or overflows becomes NaN.
+    x = (chi, extras), errors (dxi, dx); limits = (gate, patience, inflation, and the four of `_inflated`). Beyond the
+    Kalman update: p <- p exp(dxi/2), and the covariance of what is left of it, J_r(dxi) C J_r(dxi)^T, J_r the right
+    Jacobian of SE(3); after `patience` refusals in a row `_inflated`; a trial whose covariance is not positive or
+    overflows becomes NaN.
     """
     update = update_kernel(n, m)
 
     @batched(
-        f"(8),({n - 6}),({n},{n}),(),(),({m},{n}),({m},{m}),({m}),(),(),(),()"
-        f"->(8),({n - 6}),({n},{n}),(),(),({m},{m}),(),()"
+        f"(8),({n - 6}),({n},{n}),(),(),({m},{n}),({m},{m}),({m}),(),(7)->(8),({n - 6}),({n},{n}),(),(),({m},{m}),(),()"
     )
-    def correct(dq_IB, x, C, rejected, recoveries, H, R, y, valid, gate, patience, inflation):
+    def correct(dq_IB, x, C, rejected, recoveries, H, R, y, valid, limits):
+        gate, patience, inflation, *widest = limits
         d, C_used, S, nis, used = update(C, H, R, y, valid, gate)
         took = used > 0.0
         J_r = block([[se3_right_jacobian(d[:6]), zeros(6, n - 6)], [zeros(n - 6, 6), identity(n - 6)]])
         C = where(took, symmetric_product(J_r, C_used), C)
         rejected = where(took, 0.0, where(valid > 0.0, rejected + 1.0, rejected))
         recover = rejected >= patience
-        C = where(recover, _inflated(C, inflation), C)
+        C = where(recover, _inflated(C, inflation, widest), C)
         moved = dual_quaternion.normalize(dual_quaternion.mul(dq_IB, dual_quaternion.exp(d[:6])))
         good = _healthy(C) & ((nis >= 0.0) | (valid == 0.0))
         state = where(took, moved, dq_IB), x + d[6:], C
@@ -90,14 +91,21 @@ def correction_kernel(n: int, m: int) -> Kernel:
     return correct
 
 
-def _inflated(C, inflation):
-    """Return C with pose and twist more uncertain; what is known of the extra states stays, but for correlations.
+def _inflated(C, inflation, widest):
+    """Return C with pose and twist up to `inflation` times as uncertain, but no wider than `widest`.
 
-    A wrong pose says nothing of an inertia. Inflated too, it takes the rest of the error and becomes that of no body
-    (tests/scenarios/test_rendezvous.py: test_an_outlier_let_in_at_the_start_does_not_spoil_the_inertia).
+    widest: standard deviations per axis of angle, position, rate and velocity. All correlations go: they were those of
+    a wrong state. The extra states stay as well known as they were: a wrong pose says nothing of an inertia, which,
+    made uncertain too, would take the rest of the error and become that of no body (`tests/scenarios/
+    test_rendezvous.py`: test_outliers_let_in_at_the_start_are_recovered_from).
     """
     wide = zeros(*C.shape)
-    wide[:12, :12], wide[12:, 12:] = inflation * C[:12, :12], C[12:, 12:]
+    for k, limit in enumerate(widest):
+        part = slice(3 * k, 3 * k + 3)
+        V = C[part, part]
+        growth = maximum(minimum(inflation, 3.0 * limit * limit / (V[0, 0] + V[1, 1] + V[2, 2])), 1.0)
+        wide[part, part] = growth * V
+    wide[12:, 12:] = C[12:, 12:]
     return wide
 
 

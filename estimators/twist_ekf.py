@@ -54,6 +54,7 @@ class TwistEkf:
     gate_probability: float = 0.999
     patience: int = 5
     inflation: float = 100.0
+    widest: tuple[float, float, float, float] = (1.0, 10.0, 0.2, 1.0)  # standard deviations [rad, m, rad/s, m/s]
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
@@ -63,6 +64,7 @@ class TwistEkf:
         between("gate_probability", self.gate_probability, 0.0, 1.0)
         check.positive("patience", self.patience)
         check.positive("inflation", self.inflation)
+        check.positive("widest", self.widest)
 
     def start(self, dq_IB: Array, C: Array, bias: Array = (0.0,) * 6) -> TwistBelief:
         """Return the belief before the first twist, with its covariance over (dxi, db)."""
@@ -86,9 +88,10 @@ class TwistEkf:
         H = np.concatenate([expected.H[..., :6], -expected.H[..., 6:]], axis=-1)  # dchi = -db
         y, m = sensor.residual(measurement[0], expected.z), H.shape[-2]
         limit = gate(self.gate_probability, m) if gated else np.inf
+        limits = np.array([limit, self.patience, self.inflation, *self.widest])
         dq_IB, bias, C, rejected, recoveries, S, nis, used = correction_kernel(12, m)(
             belief.dq_IB, belief.bias, belief.C, belief.rejected, belief.recoveries,
-            H, expected.R, y, np.asarray(measurement[1], float), limit, float(self.patience), self.inflation,
+            H, expected.R, y, np.asarray(measurement[1], float), limits,
         )  # fmt: skip
         chi_B = belief.chi_B + (belief.bias - bias)
         return TwistBelief(dq_IB, chi_B, bias, C, rejected, recoveries), Innovation(y, S, nis, used > 0.0)

@@ -34,10 +34,14 @@ class Criteria(Section):
 
     settle_s: NonNegative = 150.0
     """Errors count from here on."""
-    ratio: Positive = 1.1
-    """Upper bound of the RMS error over the Cramer-Rao bound. Of 200 trials the RMS is known to 3 %, one sigma."""
+    ratio: Positive = 1.08
+    """Upper bound of the RMS error over the Cramer-Rao bound. 200 trials have 1.01 with a standard deviation of 0.02,
+    so that it fails by chance in less than 0.1 % of runs."""
     nees_confidence: Annotated[float, Field(gt=0, lt=1)] = 0.99
-    """With which the mean NEES of an honest filter is in its band; it fails by chance in 1 % of runs, at most."""
+    """With which the mean NEES of an honest filter is in its exact band."""
+    nees_excess: NonNegative = 0.1
+    """What is added to the top of that band. At 0.1 Hz an EKF has 1.09, by what it linearises (1.03 at 0.2 Hz), with a
+    standard deviation of 0.04 for 200 trials: the check fails by chance in less than 1 % of runs."""
     lost_deg: Positive = 45.0
     """A trial whose attitude error exceeds this after settling follows the truth no more."""
 
@@ -133,7 +137,7 @@ def judge(config: AttitudeOnlyConfig, flight: Dataset) -> Verdict:
     if "nees" in flight:
         band = consistency.mean_band(6, max(int(kept.sum()), 1), c.nees_confidence)
         metrics["nees"] = score.mean(flight["nees"].values[kept][:, settled])
-        checks.append(within("NEES over 6", metrics["nees"], band.lo / 6.0, band.hi / 6.0))
+        checks.append(within("NEES over 6", metrics["nees"], band.lo / 6.0, band.hi / 6.0 + c.nees_excess))
     per_trial = {
         "attitude_rms_deg": score.rms_per_trial(error[:, settled]),
         "attitude_max_deg": score.max_per_trial(error[:, settled]),
@@ -162,4 +166,13 @@ def _bound(figure: Figure, config: AttitudeOnlyConfig, flight: Dataset) -> None:
     axes.legend()
 
 
-SCENARIO = Scenario("attitude-only", AttitudeOnlyConfig, prepare, judge, draw, free.scene)
+SCENARIO = Scenario(
+    "attitude-only",
+    AttitudeOnlyConfig,
+    prepare,
+    judge,
+    draw,
+    free.scene,
+    judged=frozenset({"knowledge_error_deg", "rate_error_deg_s", "nees", "momentum_gap", "energy_gap"}),
+    dispersible=free.DISPERSIBLE,
+)

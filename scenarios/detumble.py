@@ -26,7 +26,7 @@ from gnc.scenarios.attitude.control import WheelControl
 from gnc.scenarios.attitude.detumbling import MAGNETOMETER, SUN, Acquisition, DetumbleControl
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section
+from gnc.scenarios.config import NonNegative, Positive, Section, Vector3
 from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.plots import COLOURS
@@ -53,7 +53,10 @@ class Torquers(Section):
     bdot_gain_Nms: Positive | None = None
     """By default 2 n (1 + sin i) J_min: Avanzini and Giulietti 2012."""
     unloading_per_s: NonNegative = 1e-3
-    """Fraction of the wheels' momentum that is taken away per second once it points; 0: none."""
+    """Fraction of the wheels' momentum beyond `bias_Nms` that is taken away per second once it points; 0: none."""
+    bias_Nms: Vector3 = (0.0, 0.02, 0.0)
+    """Momentum that the wheels keep, body axes. It stiffens the body, whose attitude is then known better where the
+    magnetometer is alone: with none, p99.7 of pointing is 1.2 deg in sunlight and 3.2 deg in eclipse."""
 
 
 class Handover(Section):
@@ -83,9 +86,9 @@ class Criteria(Section):
     """... which all trials reach by then: an orbit."""
     settle_s: NonNegative = 900.0
     """Pointing errors count from so long after the handover on."""
-    sun_p997_deg: Positive = 1.5
+    sun_p997_deg: Positive = 0.9
     """99.7th percentile of the pointing error in sunlight."""
-    eclipse_p997_deg: Positive = 3.0
+    eclipse_p997_deg: Positive = 1.8
     """99.7th percentile of the pointing error in the Earth's shadow."""
     lost_deg: Positive = 15.0
     """A trial whose pointing error exceeds this after settling counts as lost."""
@@ -95,8 +98,8 @@ class DetumbleConfig(ScenarioConfig):
     """A 12U CubeSat is released at 5 deg/s per axis, stops by B-dot, finds its attitude and points at the Earth.
 
     Each trial changes over in its own time: when the field has turned slowly for a while and the Sun is in sight, TRIAD
-    starts the filter, wheels take over, and the torquers unload them. Satellite, orbit and sensors are those of
-    `pointing`; the filter estimates the dipole, and the inertia, since it turns far to the first attitude.
+    starts the filter, wheels take over, and the torquers hold their momentum at a bias. Satellite, orbit and sensors
+    are those of `pointing`; the filter estimates the dipole, and the inertia, as the first turn is a large one.
     """
 
     scenario: Literal["detumble"] = "detumble"
@@ -127,7 +130,7 @@ def prepare(config: DetumbleConfig, seed: int, trials: np.ndarray) -> Prepared:
     torquers = Magnetorquers(dipole_limit=config.torquers.dipole_limit_Am2)
     J_true = draws.inertia("inertia", J, config.vehicle.J_error_percent)
     dipole_B = column(config.vehicle.dipole_Am2) * draws.direction("dipole")
-    satellite = Satellite(J_true, sky, build.disturbances(config.vehicle, J_true, dipole_B), wheels, torquers)
+    satellite = Satellite(J_true, sky, build.external(config.vehicle, dipole_B), wheels, torquers)
     truth = satellite.start(
         quaternion.normalize(draws.normal("attitude", 4)),
         draws.vector("rate", np.radians(config.start.rate_deg_s)),
@@ -140,7 +143,8 @@ def prepare(config: DetumbleConfig, seed: int, trials: np.ndarray) -> Prepared:
     limits = np.radians(hand.quiet_deg_s), hand.quiet_s, np.radians(hand.rate_sigma_deg_s)
     navigation = Acquisition(MekfNavigation(mekf, believed, sky, gravity, torquers=True), more, period, *limits)
     pointing = WheelControl(build.law(config.controller, J), guide, mekf.state, WheelAllocation(axes_B=wheels.axes_B))
-    control = DetumbleControl(_bdot(config, J), pointing, _unloading(config), torquers, period)
+    bias_B = np.array(config.torquers.bias_Nms)
+    control = DetumbleControl(_bdot(config, J), pointing, _unloading(config), bias_B, torquers, period)
     limit = np.radians(config.criteria.slow_deg_s)
     loop = Loop(
         h=h,
@@ -227,8 +231,8 @@ def judge(config: DetumbleConfig, flight: Dataset) -> Verdict:
         metrics |= score.summary(name, pointing[counted]) | score.summary(f"{name}_knowledge", knowledge[counted])
         if counted.any():
             checks.append(at_most(f"pointing p99.7 in {name} [deg]", metrics[f"{name}_p997_deg"], bound))
-    wheels = score.size(flight, "wheels_B_Nms")
-    metrics |= {"wheels_start_Nms": score.rms(wheels[:, 0]), "wheels_end_Nms": score.rms(wheels[:, -1])}
+    excess = np.linalg.norm(flight["wheels_B_Nms"].values - np.array(config.torquers.bias_Nms), axis=-1)
+    metrics |= {"excess_start_Nms": score.rms(excess[:, 0]), "excess_end_Nms": score.rms(excess[:, -1])}
     metrics["wheel_max_Nms"] = float(np.nanmax(np.abs(flight["wheel_Nms"].values)))
     metrics["momentum_gap"] = float(np.nanmax(flight["momentum_gap"].values))
     checks.append(at_most("momentum bookkeeping", metrics["momentum_gap"], 1e-9))
@@ -240,7 +244,7 @@ def judge(config: DetumbleConfig, flight: Dataset) -> Verdict:
         "handover_s": since,
         "pointing_rms_deg": np.array([score.rms(errors) for errors in counted]),
         "pointing_max_deg": np.array([errors.max() if len(errors) else np.nan for errors in counted]),
-        "wheels_end_Nms": wheels[:, -1],
+        "excess_end_Nms": excess[:, -1],
     }
     return Verdict(per_trial, metrics, checks, lost)
 
@@ -295,5 +299,6 @@ SCENARIO = Scenario(
     judge,
     draw,
     figures.scene,
+    judged=signals.JUDGED | {"pointing_since_s", "wheels_B_Nms"},
     dispersible=build.DISPERSIBLE,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from gnc import dual_quaternion, spatial
 from gnc.events import Event
-from gnc.scenarios.attitude.score import percentile, size
+from gnc.scenarios.attitude.score import mean, percentile, size
 from gnc.scenarios.config import Positive, Section
 from gnc.scenarios.papers.case import at_least, at_most
 from gnc.scenarios.proximity import build, figures, flight, score
@@ -108,7 +108,7 @@ def judge(config: DockingConfig, flight: Dataset) -> Verdict:
     kept = ~np.isin(flight["trial"].values, list(lost))
     metrics = {"lost": len(lost), "violations": int(score.violations(flight).sum())}
     metrics |= _capture(flight, kept) | _stack(flight, kept)
-    metrics["delta_v_m_s"] = score.mean(fuel[kept])
+    metrics["delta_v_m_s"] = mean(fuel[kept])
     metrics |= score.books(flight)
     checks = [
         at_most("lost trials", len(lost), 0),
@@ -124,7 +124,8 @@ def judge(config: DockingConfig, flight: Dataset) -> Verdict:
     ]
     ends = {name: flight[name].values[:, -1] for name in ("misfit_m", "misfit_deg", "momentum_jump", "energy_lost_J")}
     per_trial = {"capture_s": flight["t_capture"].values, **ends, "delta_v_m_s": fuel}
-    return Verdict(per_trial, metrics, checks, lost)
+    over_time = {"rate_deg_s": size(flight, "chaser_rate_deg_s"), "hold_error_deg": flight["hold_error_deg"].values}
+    return Verdict(per_trial, metrics, checks, lost, over_time=over_time)
 
 
 def _lost(flight: Dataset) -> dict[int, str]:
@@ -147,7 +148,7 @@ def _capture(flight: Dataset, kept: Array) -> dict[str, float]:
         "capture_p997_deg_s": percentile(end["misfit_deg_s"]),
         "momentum_jump": percentile(end["momentum_jump"], 100.0),
         "least_energy_lost_J": percentile(end["energy_lost_J"], 0.0),
-        "energy_lost_J": score.mean(end["energy_lost_J"]),
+        "energy_lost_J": mean(end["energy_lost_J"]),
     }
 
 
@@ -164,4 +165,13 @@ def _stack(flight: Dataset, kept: Array) -> dict[str, float]:
 
 
 JUDGED = frozenset({*MORE, "phase", "in_corridor", "delta_v_m_s", "momentum_gap", "energy_gap"})
-SCENARIO = Scenario("docking", DockingConfig, prepare, judge, figures.draw_docking, figures.scene, JUDGED)
+SCENARIO = Scenario(
+    "docking",
+    DockingConfig,
+    prepare,
+    judge,
+    figures.draw_docking,
+    figures.scene,
+    judged=JUDGED,
+    dispersible=build.DISPERSIBLE,
+)

@@ -69,7 +69,7 @@ def prepare(config: PointingConfig, seed: int, trials: np.ndarray) -> Prepared:
     wheels = build.wheels(config.wheels)
     J_true = draws.inertia("inertia", J, config.vehicle.J_error_percent)
     dipole_B = column(config.vehicle.dipole_Am2) * draws.direction("dipole")
-    satellite = Satellite(J_true, sky, build.disturbances(config.vehicle, J_true, dipole_B), wheels)
+    satellite = Satellite(J_true, sky, build.external(config.vehicle, dipole_B), wheels)
     first = guide(0.0)
     truth = satellite.start(
         draws.near("attitude", first.q_IR, config.start.attitude_deg),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc.scenarios.attitude.score import max_per_trial, percentile, rms, size
+from gnc.scenarios.attitude.score import max_per_trial, mean, percentile, rms, size
 from gnc.scenarios.config import Positive, Section
 from gnc.scenarios.papers.case import at_most
-from gnc.scenarios.proximity import figures, score, signals
+from gnc.scenarios.proximity import build, figures, score, signals
 from gnc.scenarios.proximity.flight import prepare
 from gnc.scenarios.proximity.sections import ProximityConfig
 from gnc.scenarios.scenario import Scenario, Verdict
@@ -63,9 +63,9 @@ def judge(config: RendezvousConfig, flight: Dataset) -> Verdict:
     metrics = {"lost": len(lost), "violations": int(violated.sum())}
     metrics |= score.summary("hold", flight, score.ERRORS, counted)
     metrics |= score.summary("knowledge", flight, score.KNOWLEDGE, counted)
-    metrics["nees"] = score.mean(flight["nees"].values[counted])
+    metrics["nees"] = mean(flight["nees"].values[counted])
     fuel = flight["delta_v_m_s"].values[:, -1]
-    metrics["delta_v_m_s"], metrics["delta_v_p997_m_s"] = score.mean(fuel[kept]), percentile(fuel[kept])
+    metrics["delta_v_m_s"], metrics["delta_v_p997_m_s"] = mean(fuel[kept]), percentile(fuel[kept])
     metrics |= score.books(flight)
     checks = [
         at_most("lost trials", len(lost), 0),
@@ -87,7 +87,21 @@ def judge(config: RendezvousConfig, flight: Dataset) -> Verdict:
         "recoveries": max_per_trial(flight["recoveries"].values),
         "outside_corridor": violated.astype(float),
     }
-    return Verdict(per_trial, metrics, checks, lost)
+    met = [
+        score.over_time(position, hold, percentile) <= c.position_p997_mm,
+        score.over_time(attitude, hold, percentile) <= c.attitude_p997_deg,
+    ]
+    over_time = {"position_error_mm": position, "attitude_error_deg": attitude, "nees": flight["nees"].values}
+    return Verdict(per_trial, metrics, checks, lost, kept & ~violated & np.all(met, axis=0), over_time)
 
 
-SCENARIO = Scenario("rendezvous", RendezvousConfig, prepare, judge, figures.draw, figures.scene, signals.JUDGED)
+SCENARIO = Scenario(
+    "rendezvous",
+    RendezvousConfig,
+    prepare,
+    judge,
+    figures.draw,
+    figures.scene,
+    judged=signals.JUDGED,
+    dispersible=build.DISPERSIBLE,
+)

@@ -53,7 +53,7 @@ class Criteria(Section):
     """Largest gain of energy in a step beyond the work of control, over the energy at the start."""
     pull: NonNegative = 1e-12
     """Largest impulse towards the ground, over the momentum of the fall."""
-    cone: NonNegative = 1e-5
+    cone: NonNegative = 1e-4
     """How far the impulse of a step may be outside of its friction cone, over the momentum of the fall.
 
     Impact and smooth stage keep to the cone to rounding. The hold that follows keeps the friction of the load before
@@ -73,7 +73,7 @@ class TouchdownConfig(ScenarioConfig):
     """
 
     scenario: Literal["touchdown"] = "touchdown"
-    duration_s: Positive = 200.0
+    duration_s: Positive = 120.0
     truth_step_s: Positive = 0.02
     record_s: Positive = 1.0
     lander: sections.Lander = sections.Lander()
@@ -110,7 +110,7 @@ SIGNALS = {
 def prepare(config: TouchdownConfig, seed: int, trials: np.ndarray) -> Prepared:
     """Build the loop of some trials."""
     draws, n, c, d = Draws(seed, trials), len(trials), config.controller, config.descent
-    plant = Lander(build.body(config, draws))
+    plant = Lander(build.body(config, draws), 2.0 * config.criteria.still_s)
     truth = plant.start(build.start(config, draws))
     J, q_IR = np.array(config.lander.J_kgm2), build.upright(config, draws)
     sensor = StarTracker(rate_hz=config.star_tracker.rate_hz, sigma_arcsec=config.star_tracker.sigma_arcsec)

@@ -287,4 +287,13 @@ def _comparators(figure: Figure, config: TumbleCaptureConfig, flight: Dataset) -
     panels[-1].set_xlabel("time [s]")
 
 
-SCENARIO = Scenario("tumble-capture", TumbleCaptureConfig, prepare, judge, draw, free.scene)
+SCENARIO = Scenario(
+    "tumble-capture",
+    TumbleCaptureConfig,
+    prepare,
+    judge,
+    draw,
+    free.scene,
+    judged=frozenset({"pointing_error_deg", "knowledge_error_deg", "nees", "wheel_Nms", "momentum_gap", *ERRORS}),
+    dispersible=(*free.DISPERSIBLE, "wheels.torque_limit_Nm", "wheels.momentum_limit_Nms", "wheels.start_Nms"),
+)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from gnc.batch import cache
+from gnc.batch import cache, one_trial
 from gnc.batch.gufunc_loop import loop_module
 from gnc.batch.numpy_ufunc import as_gufunc
 from gnc.patience import telling
@@ -29,16 +29,29 @@ def gufunc(kernel: Kernel, repeating: bool) -> Any:
     """Return the NumPy gufunc of a kernel, from the disk cache if it has been compiled before."""
     with _lock:
         tape, results = kernel.tape
-        machine = _machine()
         width = _width(len(tape.entries), repeating)
         source = loop_module(kernel.layout, tape, results, width, repeating)
-        key = hashlib.sha256("\n".join([llvmlite.__version__, _target(), source]).encode()).hexdigest()
-        code = cache.load(key)
-        if code is None:
-            with telling():
-                code = _compile(source, machine)
-            cache.save(key, code)
-        return as_gufunc(kernel, _link(code), repeating)
+        return as_gufunc(kernel, _link(_object_code(source)), repeating)
+
+
+def function_of_one(kernel: Kernel, repeating: bool) -> Any:
+    """Return the Python function of one trial, see `one_trial`; None where it is not supported."""
+    if not one_trial.supported():
+        return None
+    with _lock:
+        source = one_trial.function_module(kernel.layout, *kernel.tape, repeating)
+        return one_trial.as_function(kernel, _link(_object_code(source), one_trial.symbols()))
+
+
+def _object_code(source: str) -> bytes:
+    """Return the object code of a module, from the disk cache if it has been compiled before."""
+    key = hashlib.sha256("\n".join([llvmlite.__version__, _target(), source]).encode()).hexdigest()
+    code = cache.load(key)
+    if code is None:
+        with telling():
+            code = _compile(source, _machine())
+        cache.save(key, code)
+    return code
 
 
 @functools.cache
@@ -85,11 +98,12 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler(_machine())
 
 
-def _link(code: bytes) -> int:
+def _link(code: bytes, symbols: dict[str, int] | None = None) -> int:
     """Load object code into the process and return the address of its loop."""
-    clear = ctypes.CDLL(None).feclearexcept
+    clear = ctypes.cast(ctypes.CDLL(None).feclearexcept, ctypes.c_void_p).value or 0
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("loop")
-    builder.import_symbol("feclearexcept", ctypes.cast(clear, ctypes.c_void_p).value)
+    for name, address in (symbols or {"feclearexcept": clear}).items():
+        builder.import_symbol(name, address)
     library = builder.link(_jit(), next(_names))
     _alive.append(library)
     return library["loop"]

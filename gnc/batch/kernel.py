@@ -52,6 +52,8 @@ class Kernel:
         """Wrap a function; nothing is traced or compiled before the first call."""
         functools.update_wrapper(self, function)
         self.function, self.layout = function, layout
+        self._alone: Callable[..., Any] = functools.partial(self._begin_alone, False)
+        self._alone_repeated: Callable[..., Any] = functools.partial(self._begin_alone, True)
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
         """Compute all trials; `out` takes an array (or a tuple of arrays) to write into."""
@@ -59,6 +61,8 @@ class Kernel:
             return self.one(args)
         if JIT_OFF:
             return _into(out, self._interpret(np.ones(()), args))
+        if out is None and (results := self._alone(*args)) is not None:
+            return results
         try:
             return self._gufunc(*args) if out is None else self._gufunc(*args, out=out)
         except (ValueError, TypeError):
@@ -75,9 +79,11 @@ class Kernel:
             raise TypeError(f"{self.__name__}.repeat: the results do not have the shapes of the first arguments")
         if isinstance(n, int) and n < 0:
             raise ValueError(f"{self.__name__}.repeat: n: expected a whole number >= 0, got {n}")
-        counts = np.asarray(n, dtype=float)
+        counts = n if type(n) is np.float64 else np.asarray(n, dtype=float)
         if JIT_OFF:
             return self._interpret(counts, args)
+        if (results := self._alone_repeated(*args, counts)) is not None:
+            return results
         try:
             return self._repeating_gufunc(*args, counts)
         except (ValueError, TypeError):
@@ -113,6 +119,20 @@ class Kernel:
         from gnc.batch.compiled import gufunc
 
         return gufunc(self, repeating=True)
+
+    def _begin_alone(self, repeating: bool, *args: Any) -> Any:
+        """Compile the function of one trial when there is one trial for the first time; None for several."""
+        cores = (*self.layout.ins, ()) if repeating else self.layout.ins
+        if len(args) != len(cores) or not all(map(_of_one_trial, args, cores)):
+            return None
+        from gnc.batch.compiled import function_of_one
+
+        function = function_of_one(self, repeating) or (lambda *args: None)
+        if repeating:
+            self._alone_repeated = function
+        else:
+            self._alone = function
+        return function(*args)
 
     def _run(self, numbers: list[Operand]) -> list[Operand]:
         """Run the function on the numbers of one trial, given and returned flat."""
@@ -202,6 +222,12 @@ def _shaped(x: Any, core: Core, what: str) -> Any:
     if array.shape != core:
         raise ValueError(f"{what}: expected {core}, got {array.shape}")
     return array
+
+
+def _of_one_trial(x: Any, core: Core) -> bool:
+    """Tell whether an argument has no leading axes, or just one of length 1."""
+    shape = np.shape(x)
+    return len(shape) == len(core) or (len(shape) == len(core) + 1 and shape[0] == 1)
 
 
 def _into(out: Any, results: Any) -> Any:

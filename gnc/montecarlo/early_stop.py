@@ -1,8 +1,8 @@
 """Stopping when the success probability is known well enough.
 
 The decision looks at trials 0 ... n-1 for n = 100, 200, ... only, in order, so it depends neither on workers nor on
-chunks. It is a look at the data: the interval at the first time it is narrow enough covers the truth a little less
-often than it states, which `test_campaign.py` measures.
+chunks. When to stop then depends on the data, so that the interval no longer covers the truth exactly as often as it
+states: `test_campaign.py` flies 2000 campaigns at p = 0.5 and 0.9, and at least 93 % cover where 95 % are stated.
 """
 
 from __future__ import annotations

@@ -67,17 +67,18 @@ class ReactionWheels:
     def apply(self, command: Array, state: WheelState, h: Array) -> tuple[Array, WheelState]:
         """Return the torque on the body, body axes, and the wheels' momentum after h."""
         limits = self.torque_limit, self.momentum_limit
-        spin = _spin(self.count, self.saturation)
+        spin = spin_kernel(self.count, self.saturation)
         tau_B, momentum = spin(command, state.momentum, self.axes_B, *limits, self.viscous, self.coulomb, h)
         return tau_B, WheelState(momentum)
 
     def momentum_B(self, state: WheelState) -> Array:
         """Return the momentum of all wheels, body axes: what the body's equations take as rho."""
-        return _sum(self.count)(state.momentum, self.axes_B)
+        return sum_kernel(self.count)(state.momentum, self.axes_B)
 
 
 @functools.cache
-def _sum(n: int) -> Kernel:
+def sum_kernel(n: int) -> Kernel:
+    """Return the kernel that adds values along n axes."""
     @batched(f"({n}),({n},3)->(3)")
     def total(values, axes_B):
         """Return the sum of values along axes."""
@@ -87,7 +88,7 @@ def _sum(n: int) -> Kernel:
 
 
 @functools.cache
-def _spin(n: int, saturation: str) -> Kernel:
+def spin_kernel(n: int, saturation: str) -> Kernel:
     """Return the kernel of n wheels."""
 
     @batched(f"({n}),({n}),({n},3),({n}),({n}),({n}),({n}),()->(3),({n})")

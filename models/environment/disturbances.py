@@ -61,11 +61,11 @@ class GravityGradient(_PureTorque):
 
     def torque(self, q_IB: Array, env: Environment) -> Array:
         """Return tau_B (..., 3) [N m]."""
-        return _gravity_gradient(q_IB, env.r_I, self.J)
+        return gravity_gradient_torque(q_IB, env.r_I, self.J)
 
     def linearize(self, q_IB: Array, env: Environment) -> tuple[Array, Array]:
         """Return tau_B and its gradient T (..., 3, 3) to the attitude."""
-        return _gravity_gradient_linear(q_IB, env.r_I, self.J)
+        return gravity_gradient_linear(q_IB, env.r_I, self.J)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ResidualDipole(_PureTorque):
 
     def torque(self, q_IB: Array, env: Environment) -> Array:
         """Return tau_B (..., 3) [N m]."""
-        return _dipole(q_IB, env.B_I, self.m_B)
+        return dipole_torque(q_IB, env.B_I, self.m_B)
 
     def linearize(self, q_IB: Array, env: Environment) -> tuple[Array, Array]:
         """Return tau_B and its gradient T (..., 3, 3) to the attitude."""
@@ -128,14 +128,14 @@ def _gradient_scale(r_I):
 
 
 @batched("(4),(3),(3,3)->(3)")
-def _gravity_gradient(q_IB, r_I, J):
+def gravity_gradient_torque(q_IB, r_I, J):
     """Return 3 mu/r^5 r x J r. Source: Hughes, Spacecraft Attitude Dynamics, 1986, section 8.1."""
     r_B = inverse_rotate(q_IB, r_I)
     return _gradient_scale(r_I) * cross(r_B, J @ r_B)
 
 
 @batched("(4),(3),(3,3)->(3),(3,3)")
-def _gravity_gradient_linear(q_IB, r_I, J):
+def gravity_gradient_linear(q_IB, r_I, J):
     """Return the torque and 3 mu/r^5 ([r] J - [J r]) [r]."""
     r_B = inverse_rotate(q_IB, r_I)
     k, Jr = _gradient_scale(r_I), J @ r_B
@@ -143,7 +143,7 @@ def _gravity_gradient_linear(q_IB, r_I, J):
 
 
 @batched("(4),(3),(3)->(3)")
-def _dipole(q_IB, B_I, m_B):
+def dipole_torque(q_IB, B_I, m_B):
     """Return m x B."""
     return cross(m_B, inverse_rotate(q_IB, B_I))
 

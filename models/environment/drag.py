@@ -39,11 +39,11 @@ class Drag:
 
     def torque(self, q_IB: Array, env: Environment) -> Array:
         """Return tau_B (..., 3) [N m]."""
-        return _drag(self.plates.count)(*self._flow(q_IB, env), *self.plates.parts)[0]
+        return drag_on_plates(self.plates.count)(*self._flow(q_IB, env), *self.plates.parts)[0]
 
     def force(self, q_IB: Array, env: Environment) -> Array:
         """Return force_B (..., 3) [N]."""
-        return _drag(self.plates.count)(*self._flow(q_IB, env), *self.plates.parts)[1]
+        return drag_on_plates(self.plates.count)(*self._flow(q_IB, env), *self.plates.parts)[1]
 
     def linearize(self, q_IB: Array, env: Environment) -> tuple[Array, Array]:
         """Return tau_B and its gradient T (..., 3, 3) to the attitude, one-sided where a plate leaves the wind."""
@@ -64,7 +64,7 @@ def velocity_in_air(r_I, v_I):
 
 
 @cache
-def _drag(plates: int) -> Kernel:
+def drag_on_plates(plates: int) -> Kernel:
     """Return the kernel of drag on so many plates."""
 
     @batched(f"(3),(),({plates}),({plates},3),({plates},3)->(3),(3)")
@@ -77,4 +77,4 @@ def _drag(plates: int) -> Kernel:
 
 @cache
 def _drag_slope(plates: int) -> Kernel:
-    return jacobian(_drag(plates), wrt="v_B", value=True)
+    return jacobian(drag_on_plates(plates), wrt="v_B", value=True)

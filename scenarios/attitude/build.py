@@ -17,18 +17,11 @@ from gnc.estimators.mekf import Mekf
 from gnc.estimators.standard_mekf import StandardMekf
 from gnc.loop import Instrument
 from gnc.models.actuators import ReactionWheels, pyramid_axes
-from gnc.models.environment import (
-    Disturbances,
-    Drag,
-    EnvironmentTable,
-    GravityGradient,
-    KeplerOrbit,
-    ResidualDipole,
-    box,
-)
+from gnc.models.environment import Drag, EnvironmentTable, KeplerOrbit, box
 from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker
 from gnc.scenarios.attitude import sections
+from gnc.scenarios.attitude.satellite import External
 from gnc.scenarios.attitude.sky import Sky
 from gnc.scenarios.draws import Draws, column
 
@@ -78,14 +71,10 @@ def wheels(section: sections.Wheels) -> ReactionWheels:
     )
 
 
-def disturbances(vehicle: sections.Vehicle, J: Array, dipole_B: Array) -> Disturbances | None:
+def external(vehicle: sections.Vehicle, dipole_B: Array) -> External:
     """Return what turns the satellite of each trial."""
-    sources: list[Any] = [ResidualDipole(dipole_B)] if np.any(dipole_B) else []
-    if vehicle.gravity_gradient:
-        sources.append(GravityGradient(J))
-    if vehicle.drag:
-        sources.append(Drag(box(vehicle.size_m, vehicle.pressure_centre_m)))
-    return Disturbances(sources) if sources else None
+    drag = Drag(box(vehicle.size_m, vehicle.pressure_centre_m)) if vehicle.drag else None
+    return External(dipole_B, vehicle.gravity_gradient, drag)
 
 
 @dataclasses.dataclass(frozen=True)

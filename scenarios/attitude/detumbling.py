@@ -119,11 +119,12 @@ class ModeMemory(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DetumbleControl:
-    """B-dot while the attitude is not known; then wheels point, and the torquers take their momentum away."""
+    """B-dot while the attitude is not known; then wheels point, and the torquers hold their momentum at a bias."""
 
     bdot: Bdot
     pointing: WheelControl
     unloading: MomentumUnloading | None
+    bias_B: Array  # (3,) momentum that the wheels are to keep [N m s]
     torquers: Magnetorquers
     period_s: float
 
@@ -136,7 +137,9 @@ class DetumbleControl:
         known = np.isfinite(belief.since)
         stopping_B, bdot = self.bdot.command(belief.B_B, memory.bdot, self.period_s)
         wanted, law = self.pointing.command(belief.attitude, report, t, memory.law)
-        unloading_B = np.zeros(3) if self.unloading is None else self.unloading.command(report.rho_B, belief.B_B)
+        unloading_B = np.zeros(3)
+        if self.unloading is not None:
+            unloading_B = self.unloading.command(report.rho_B, belief.B_B, self.bias_B)
         dipole_B = self.torquers.dipole_B(np.where(known[..., None], unloading_B, stopping_B))
         against = self.pointing.allocation.command(-torque(dipole_B, belief.B_B))  # the body must not feel the torquers
         wheels = np.where(known[..., None], wanted.wheels + against, 0.0)

@@ -99,7 +99,8 @@ def _wheels(figure: Figure, flight: Dataset) -> None:
 
 
 def shade_eclipse(axes: Axes, flight: Dataset) -> None:
-    if "shadow" not in flight:  # free space
+    """Mark when the satellite is in the shadow, if there is one."""
+    if "shadow" not in flight:
         return
     t, dark = flight["time"].values, flight["shadow"].values > 0.5
     edges = np.flatnonzero(np.diff(np.concatenate([[0], dark.astype(int), [0]])))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Array = Any
 NAMES = ("direction_1", "direction_2")
+DISPERSIBLE = ("body.J_error_percent", "start.rate_sigma_deg_s")  # fields that may hold one value per trial
 
 
 class FreeBody(Section):
@@ -107,7 +108,7 @@ def first_estimate(
     seen = [known[name].measure(truth, None, draws.normal(f"first {name}", 3)).z for name in NAMES]
     q_IB, C = triad(*seen, one.r_I, two.r_I, np.radians(one.sigma_deg), np.radians(two.sigma_deg))
     sigma = np.radians(start.rate_sigma_deg_s)
-    return AttitudeState(q_IB, truth.w_B + sigma * draws.normal("first rate", 3)), attitude_covariance(C, sigma)
+    return AttitudeState(q_IB, truth.w_B + draws.vector("first rate", sigma)), attitude_covariance(C, sigma)
 
 
 def prior_covariance(start: TumbleStart, section: Directions) -> Array:

@@ -35,7 +35,7 @@ class MekfNavigation:
     def predict(self, belief: Belief, command: Command, report: Report, t: float, h: float) -> Belief:
         """Move over h; the environment is that of the middle."""
         env = self.sky.at(t + 0.5 * h)
-        tau_B = np.zeros_like(belief.P_B)
+        tau_B = np.zeros((*np.shape(belief.q_IB)[:-1], 3))
         if self.gravity is not None:
             tau_B = tau_B + self.gravity.torque(belief.q_IB, env)
         if self.torquers:

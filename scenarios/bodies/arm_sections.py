@@ -85,7 +85,7 @@ class Control(Section):
     rate_hz: Positive = 10.0
     feedforward: bool = True
     """Whether the reaction of the planned motion is fed forward."""
-    frequency_rad_s: Positive = 0.15
+    frequency_rad_s: Positive = 0.2
     damping: Annotated[float, Field(gt=0, lt=1)] = 0.8
     force_limit_N: Positive = 20.0
     """Of each axis."""

@@ -82,7 +82,8 @@ def navigation(config: Any, sensor: RelativePose, M: Array, M_cargo: Array) -> R
         return ReleaseNavigation(make(M + M_cargo), make(M + M_cargo), config.release.time_s, np.zeros(6), 0.0)
     impulse = carrier.push_impulse(M, M_cargo, *push)
     wrench = impulse * carrier.push(push.point_B, push.axis_B)
-    share, lever = np.hypot(0.005 * e.spring_percent, np.radians(e.spring_deg)), np.linalg.norm(push.point_B)
+    off = 0.005 * e.spring_percent, 0.01 * e.mass_percent, np.radians(e.spring_deg)
+    share, lever = np.linalg.norm(off), np.linalg.norm(push.point_B)
     sigmas = impulse * np.repeat([1e-3 * e.spring_mm + lever * share, share], 3)
     Y = spatial.inverse(M)
     jump = -(Y @ wrench), Y @ np.diag(sigmas**2) @ Y.T

@@ -29,6 +29,12 @@ def mark(axes: Axes, marks: Marks) -> None:
     axes.grid(alpha=0.3)
 
 
+def _percentile(values: Any, level: float) -> Any:
+    """Return a percentile over the trials (time,), NaN where none has a number."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return np.nanpercentile(values, level, axis=0)
+
+
 def sizes(figure: Figure, flight: Dataset, bounds: Mapping[str, float], title: str, marks: Marks) -> None:
     """Draw percentiles over the trials of the length of some vector signals, with the bounds they have to keep."""
     panels, t = np.atleast_1d(figure.subplots(len(bounds), 1, sharex=True)), flight["time"].values
@@ -36,9 +42,7 @@ def sizes(figure: Figure, flight: Dataset, bounds: Mapping[str, float], title: s
         values, unit = score.size(flight, name), flight[name].attrs["units"]
         for level, colour in zip(LEVELS, COLOURS, strict=False):
             label = "median of trials" if level == 50.0 else f"{level:g}th percentile"
-            with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # no trial has a value there
-                curve = np.nanpercentile(values, level, axis=0)
-            axes.semilogy(t, curve, color=colour, lw=1.2, label=label)
+            axes.semilogy(t, _percentile(values, level), color=colour, lw=1.2, label=label)
         axes.axhline(bound, color="k", lw=0.9, ls=":", label="bound")
         axes.set_ylabel(f"{name.removesuffix(f'_{unit}').replace('_', ' ')} [{unit}]")
         mark(axes, marks)
@@ -56,7 +60,7 @@ def knowledge(figure: Figure, flight: Dataset, marks: Marks, units: Sequence[str
         for i, axes in enumerate(panels[:, column]):
             axes.plot(t, error[:MOST, :, i].T, color=COLOURS[0], lw=0.4, alpha=0.5)
             for sign in (-3.0, 3.0):
-                axes.plot(t, sign * np.nanmedian(sigma[..., i], axis=0), color=COLOURS[1], lw=1.2)
+                axes.plot(t, sign * _percentile(sigma[..., i], 50.0), color=COLOURS[1], lw=1.2)
             axes.set(ylabel=f"{'about' if unit == 'deg' else 'along'} {AXES[i]} [{unit}]", ylim=(-limit, limit))
             mark(axes, marks)
         panels[-1, column].set_xlabel("time [s]")
@@ -84,7 +88,7 @@ def control(figure: Figure, flight: Dataset, marks: Marks) -> None:
     panels = np.atleast_1d(figure.subplots(len(found), 1, sharex=True))
     for axes, name in zip(panels, found, strict=True):
         values = flight[name].values
-        edges = np.nanpercentile(values, [0.3, 99.7], axis=(0, 2))
+        edges = [_percentile(np.moveaxis(values, 2, 1).reshape(-1, len(t)), level) for level in (0.3, 99.7)]
         axes.fill_between(t, *edges, color="0.5", alpha=0.25, lw=0, label="0.3 to 99.7 %, all trials and axes")
         for i, colour in zip(range(3), COLOURS, strict=False):
             label = f"{AXES[i]}, trial {int(flight['trial'].values[0])}"

@@ -16,6 +16,7 @@ from gnc.controllers.reference import AttitudeReference
 from gnc.estimators.attitude_belief import Belief, select
 from gnc.estimators.kalman import Innovation
 from gnc.estimators.mekf import Mekf
+from gnc.events import chosen
 from gnc.linalg import identity, skew, solve3
 from gnc.models.contact_body import ContactBody, Motion, Touch
 from gnc.models.sensors.interface import Measurement
@@ -59,9 +60,13 @@ class LanderState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lander:
-    """A body with contacts; cold gas turns it until the first contact."""
+    """A body with contacts; cold gas turns it until the first contact.
+
+    A trial that has been at rest for `sleep_s` sleeps: it stays as it is and costs nothing more.
+    """
 
     body: ContactBody
+    sleep_s: float
 
     def start(self, x: Motion) -> LanderState:
         """Return the state at time zero, in flight."""
@@ -72,13 +77,16 @@ class Lander:
 
     def step(self, x: LanderState, command: Array, t: float, h: float) -> LanderState:
         """Move over h; a foot's switch cuts the gas."""
-        tau_B = np.where(x.touched[:, None], 0.0, command)
-        after, touch = self.body.touch(x.motion, np.concatenate([tau_B, np.zeros_like(tau_B)], axis=-1), h)
+        asleep, tau_B = x.still_s >= self.sleep_s, np.where(x.touched[:, None], 0.0, command)
+        unseen = np.where(asleep, np.nan, 0.0)[:, None]  # a trial that is not a number touches nothing
+        moving = x.motion._replace(r_IB=x.r_IB + unseen)
+        after, touch = self.body.touch(moving, np.concatenate([tau_B, np.zeros_like(tau_B)], axis=-1), h)
         load = functools.reduce(np.add, np.moveaxis(touch.load, -1, 0))
         touched = x.touched | (touch.load > 0.0).any(axis=-1)
         still = (load > 0.0) & _slow(after.w_B, after.v_I).astype(bool)
         ledger = self._entered(x, after, touch, tau_B, touched, h)
-        return LanderState(*after, touched, load, np.where(still, x.still_s + h, 0.0), ledger)
+        moved = LanderState(*after, touched, load, np.where(still, x.still_s + h, 0.0), ledger)
+        return chosen(asleep, x, moved) if asleep.any() else moved
 
     def report(self, x: LanderState) -> Array:
         """Return the feet's switches: whether one has ever touched."""

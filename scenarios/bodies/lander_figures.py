@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.scenarios.bodies import figures
+from gnc.scenarios.bodies import figures, score
 from gnc.scenarios.plots import COLOURS
 
 if TYPE_CHECKING:
@@ -35,15 +35,14 @@ def draw(config: Any, flight: Dataset) -> Mapping[str, Any]:
 
 
 def _draw_contact(figure: Figure, flight: Dataset, config: Any) -> None:
-    """Draw height, energy, tilt and load of up to 50 trials."""
+    """Draw height, energy, tilt and speed of up to 50 trials."""
     t, panels = flight["time"].values, figure.subplots(4, 1, sharex=True)
     height = flight["r_IB_m"].values[..., 2] - config.lander.foot_height_m
-    energy = np.maximum(flight["energy_J"].values, 0.0)
     shown = {
         "height [m]": height,
-        "energy [J]": energy,
+        "energy [J]": flight["energy_J"].values,
         "tilt [deg]": flight["tilt_deg"].values,
-        "load [N]": flight["load_N"].values,
+        "speed [m/s]": score.size(flight, "v_I_m_s"),
     }
     for axes, (label, values), colour in zip(panels, shown.items(), COLOURS, strict=False):
         axes.plot(t, values[: figures.MOST].T, color=colour, lw=0.4, alpha=0.6)

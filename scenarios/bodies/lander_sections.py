@@ -20,9 +20,9 @@ class Lander(Section):
     J_error_percent: Percent = 3.0
     """By how much the true moments and axes are off, one sigma."""
     size_m: Vector3 = (0.8, 0.8, 0.6)
-    foot_radius_m: Positive = 0.7
-    """Of the circle on which the three feet stand."""
-    foot_height_m: Positive = 0.45
+    foot_radius_m: Positive = 0.9
+    """Of the circle on which the three feet stand; with 0.7, and 0.45 of height, one lander in a hundred tips over."""
+    foot_height_m: Positive = 0.4
     """Of the centre of mass over the feet."""
 
 

@@ -18,7 +18,7 @@ from gnc.linalg import array
 from gnc.models.actuators import Thrusters
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import RelativePose
-from gnc.scenarios.draws import Draws
+from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.proximity import body, midpoint, sections
 from gnc.scenarios.proximity.body import BodyState
 from gnc.scenarios.proximity.navigation import TargetNavigation
@@ -26,6 +26,14 @@ from gnc.scenarios.proximity.navigation import TargetNavigation
 Array = Any
 AXIS_T = np.array([1.0, 0.0, 0.0])  # out of the port
 FACING = np.array([0.0, 0.0, 0.0, 1.0])  # half a turn about z: the chaser's x points into the port
+DISPERSIBLE = (  # fields that may hold one value per trial, as patterns; of others each value is flown by itself
+    "target.J_error_percent",
+    "target.rate_deg_s",
+    "target.torque_Nm",
+    "target.drift_m_s",
+    "start.spread_m",
+    "start.attitude_deg",
+)
 WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as `pose_inertia` advises
 
 
@@ -69,8 +77,8 @@ def camera(section: sections.Camera) -> RelativePose:
 def target(section: sections.Target, draws: Draws) -> BodyState:
     """Return the target of each trial, at the inertial origin, tumbling and drifting."""
     J = draws.inertia("target inertia", np.array(section.J_kgm2), section.J_error_percent)
-    w_B = np.radians(section.rate_deg_s) * draws.direction("tumble")
-    centre = np.concatenate([w_B, section.drift_m_s * draws.normal("drift", 3)], axis=-1)
+    w_B = column(np.radians(section.rate_deg_s)) * draws.direction("tumble")
+    centre = np.concatenate([w_B, draws.vector("drift", section.drift_m_s)], axis=-1)
     q_IT = draws.near("target attitude", np.array([1.0, 0.0, 0.0, 0.0]), 60.0)
     dq_IT = dual_quaternion.from_pose(q_IT, np.zeros(3))
     return body.start(dq_IT, spatial.shift_twist(centre, -np.array(section.centre_m)), target_inertia(section, J))
@@ -79,7 +87,7 @@ def target(section: sections.Target, draws: Draws) -> BodyState:
 def chaser(config: sections.ProximityConfig, draws: Draws, target: BodyState) -> BodyState:
     """Return the chaser of each trial, at rest beside its station, facing the target more or less."""
     out = draws.direction("station")
-    r_I = target.r_I + config.guidance.station_m * out + config.start.spread_m * draws.normal("place", 3)
+    r_I = target.r_I + config.guidance.station_m * out + draws.vector("place", config.start.spread_m)
     q_IB = draws.near("chaser attitude", _looking(out), config.start.attitude_deg)
     rest = np.zeros((len(q_IB), 6))
     return body.start(dual_quaternion.from_pose(q_IB, r_I), rest, chaser_inertia(config.chaser))

@@ -12,7 +12,7 @@ from gnc.events import Event
 from gnc.history import Signal
 from gnc.loop import Controller, Instrument, Loop, Moment
 from gnc.scenarios.attitude.signals import innovation_signals, observe_innovation
-from gnc.scenarios.draws import Draws
+from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.proximity import build, sections, signals
 from gnc.scenarios.proximity.control import ApproachControl
 from gnc.scenarios.proximity.navigation import Camera
@@ -31,7 +31,7 @@ def prepare(
     """Build the loop of some trials; `more` are signals beside the usual ones."""
     draws, more = Draws(seed, trials), more or {}
     thrusters, navigation = build.thrusters(config.chaser), build.navigation(config)
-    pair = Pair(thrusters, config.target.torque_Nm * draws.direction("torque"))
+    pair = Pair(thrusters, column(config.target.torque_Nm) * draws.direction("torque"))
     target = build.target(config.target, draws)
     truth = pair.start(build.chaser(config, draws, target), target)
     belief = navigation.start(build.belief(config, navigation.dqekf, target, draws))

@@ -71,11 +71,6 @@ def over_time(values: Array, where: Array, how: Any) -> Array:
     return np.array([how(v[w]) if w.any() else np.nan for v, w in zip(values, where, strict=True)])
 
 
-def mean(x: Array) -> float:
-    """Return the mean; NaN of nothing."""
-    return float(np.mean(x)) if np.size(x) else float("nan")
-
-
 def books(flight: Dataset) -> dict[str, float]:
     """Return by how much the books of momentum and energy do not close."""
     return {name: float(np.nanmax(flight[name].values)) for name in ("momentum_gap", "energy_gap")}

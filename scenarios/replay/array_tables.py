@@ -69,7 +69,7 @@ def _npz(path: Path) -> dict[str, Any]:
 def _hdf5(path: Path, turned: bool = False) -> dict[str, Any]:
     try:
         import h5py
-    except ImportError:  # pragma: no cover
+    except ImportError:
         raise missing("h5py") from None
     found: dict[str, Any] = {}
 

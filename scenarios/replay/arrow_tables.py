@@ -17,7 +17,7 @@ try:
     import pyarrow.compute as pc
     import pyarrow.csv
     import pyarrow.parquet
-except ImportError:  # pragma: no cover
+except ImportError:
     raise missing("pyarrow") from None
 
 Array = Any
@@ -46,7 +46,11 @@ class CsvTable:
         reader = pyarrow.csv.open_csv(
             self.path,
             read_options=pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=CSV_BLOCK, column_names=self.columns, skip_rows=1
+                use_threads=False,
+                block_size=CSV_BLOCK,
+                column_names=self.columns,
+                skip_rows=1,
+                encoding="latin1",  # in which any byte is a character: a corrupt one costs its row
             ),
             parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=self._skip),
             convert_options=pyarrow.csv.ConvertOptions(
@@ -54,7 +58,6 @@ class CsvTable:
                 column_types=dict.fromkeys(wanted, pa.string()),
                 strings_can_be_null=True,
                 null_values=NULLS,
-                check_utf8=False,
             ),
         )
         for batch in reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -140,6 +141,9 @@ class Replay(Section):
         names = [sensor.name for sensor in self.sensors]
         if len(set(names)) < len(names):
             raise InputError(f"sensors: two have the same name, of {', '.join(names)}; give each its own")
+        for name in names:
+            if not re.fullmatch(r"[\w-]+", name):
+                raise InputError(f"sensors: the name {name!r} is part of a file's; use letters, digits, _ and -")
         gyros = [s for s in self.sensors if s.kind == "gyro"]
         if self.filter.kind == "gyro-mekf" and len(gyros) != 1:
             raise InputError(f"sensors: {len(gyros)} gyros; gyro-mekf is driven by exactly one")

@@ -69,7 +69,9 @@ def nis(session: Session) -> list[NisCurve]:
     found, gate = [], session.config.filter.gate_probability
     for i, channel in enumerate(session.channels):
         records = session.results.innovations(i)
-        means, refused = _binned(records) if records is not None else ([], np.zeros(0))
+        if records is None:
+            continue
+        means, refused = _binned(records)
         if not means:
             continue
         t, mean, count = np.array(means).T

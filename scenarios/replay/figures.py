@@ -64,5 +64,5 @@ def draw_nis(figure: Figure, found: list[NisCurve]) -> None:
         axes.set_ylim(bottom=0.0)
         axes.set_ylabel(f"{curve.sensor}, {curve.size} numbers", fontsize=9)
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=8, loc="upper right")
+        axes.legend(fontsize=8, loc="lower right")
     axes.set_xlabel("time [s]")

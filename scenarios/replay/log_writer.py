@@ -1,6 +1,6 @@
 """Write measurements as a log that replay reads back bit for bit.
 
-    write_log(Path("flight.parquet"), {"": {"t_s": t, "gyro_x": ..., "gyro_valid": ...}})
+    write_log(Path("flight.parquet"), {"": {"t_s": t, **measured("gyro", samples), **measured("tracker", readings)}})
 
 The table "" alone makes one file; several tables make a folder of files in CSV and Parquet, groups in HDF5, prefixes in
 NPZ, structures in MAT. NaN is an empty field: rows of a shared table in which a sensor did not measure. A measurement
@@ -9,7 +9,7 @@ that was due and not valid has the flag 0 in a column of its own, which the conf
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.files import replacing
+from gnc.models.sensors import Measurement
 from gnc.scenarios.replay.tables import missing
 
 Array = Any
@@ -40,6 +41,15 @@ def write_log(path: Path, tables: Tables) -> list[Path]:
     return [path]
 
 
+def measured(name: str, readings: Sequence[Measurement | None]) -> dict[str, Array]:
+    """Return columns name_0, name_1, ... and name_valid of a sensor's readings; None is a row without one."""
+    size = next((len(r.z) for r in readings if r is not None), 0)
+    absent = Measurement(np.full(size, np.nan), np.nan)
+    rows = [absent if r is None else r for r in readings]
+    z = np.array([r.z for r in rows], float).reshape(len(rows), size)
+    return {f"{name}_{i}": z[:, i] for i in range(size)} | {f"{name}_valid": np.array([float(r.valid) for r in rows])}
+
+
 def _files(path: Path, tables: Tables, suffix: str) -> list[Path]:
     if list(tables) == [""]:
         _arrow(path, tables[""], suffix)
@@ -57,7 +67,7 @@ def _arrow(path: Path, columns: Mapping[str, Array], suffix: str) -> None:
         import pyarrow as pa
         import pyarrow.csv
         import pyarrow.parquet
-    except ImportError:  # pragma: no cover
+    except ImportError:
         raise missing("pyarrow") from None
     table = pa.table({name: pa.array(np.asarray(column), from_pandas=True) for name, column in columns.items()})
     with replacing(path) as temporary:
@@ -70,7 +80,7 @@ def _arrow(path: Path, columns: Mapping[str, Array], suffix: str) -> None:
 def _hdf5(path: Path, tables: Tables) -> None:
     try:
         import h5py
-    except ImportError:  # pragma: no cover
+    except ImportError:
         raise missing("h5py") from None
     with h5py.File(path, "w") as file:
         for table, columns in tables.items():

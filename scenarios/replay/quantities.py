@@ -66,9 +66,11 @@ def vector(sensor: sensor_config.VectorSensor) -> Quantity:
     def convert(values: Array) -> Converted:
         z, rule = values[:, :3], np.where(_beyond(values[:, :3], sensor.range or np.inf), SATURATED, FINE)
         if sensor.normalize:
-            length = np.sqrt((z * z).sum(axis=1))
-            rule = np.where(length > 0.0, rule, BAD_NORM)
-            z = z / np.where(length > 0.0, length, 1.0)[:, None]
+            with np.errstate(over="ignore"):
+                length = np.sqrt((z * z).sum(axis=1))
+            good = (length > 0.0) & np.isfinite(length)
+            rule = np.where(good, rule, BAD_NORM)
+            z = z / np.where(good, length, 1.0)[:, None]
         z = quaternion.rotate(sensor.q_BS, z) if turned else z
         return np.concatenate([z, values[:, 3:]], axis=1), rule
 
@@ -172,7 +174,8 @@ def _beyond(z: Array, limit: float) -> Array:
 def _unit(values: Array, order: str, columns: tuple[str, ...], key: str) -> Converted:
     """Return quaternions scalar first, normalised where they need it."""
     q = values if order == "wxyz" else np.roll(values, 1, axis=1)
-    norm = np.sqrt((q * q).sum(axis=1))
+    with np.errstate(over="ignore"):  # of wild numbers it is infinite, and far from 1
+        norm = np.sqrt((q * q).sum(axis=1))
     off = np.abs(norm - 1.0)
     if (off > NORM).mean() > 0.5:
         raise InputError(

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from gnc.errors import InputError
+
 Array = Any
 Shapes = Mapping[str, tuple[int, ...]]  # of one record
 
@@ -84,9 +86,11 @@ class _Csv:
     """The same columns as text; of a matrix only the standard deviations, sqrt of its diagonal."""
 
     def __init__(self, path: Path, shapes: Shapes) -> None:
-        import pyarrow as pa
-        import pyarrow.csv
-
+        try:
+            import pyarrow as pa
+            import pyarrow.csv
+        except ImportError:
+            raise InputError("output.csv needs pyarrow: pip install gnc[logs], or set it to false") from None
         self._path, self._temporary = path, path.with_name(f".{path.name}.{os.getpid()}.tmp")
         names = [column for name, shape in shapes.items() for column in _names(name, shape)]
         self._schema, self._shapes = pa.schema([(name, pa.float64()) for name in names]), shapes

@@ -40,9 +40,11 @@ class Results:
         self._estimates: Records | None = None
         self._files: dict[int, Records] = {}
         self.lost_s: float | None = None
+        self.count = 0  # estimates
 
     def estimate(self, t: float, belief: Any) -> None:
         """Keep a belief."""
+        self.count += 1
         self._times.append(t)
         self._beliefs.append(belief)
         if len(self._times) >= BATCH:

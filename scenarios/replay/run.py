@@ -46,11 +46,6 @@ class Runner:
         self._measured = False
 
     @property
-    def started(self) -> bool:
-        """Tell whether there was a first attitude."""
-        return self._belief is not None
-
-    @property
     def recoveries(self) -> int:
         """Return how often the filter let its covariance grow."""
         return 0 if self._belief is None else int(np.nan_to_num(self._belief.recoveries))

@@ -71,9 +71,9 @@ class Session:
             self.runner.run(block)
             self.results.settle(block.until)
             progress(block.until)
-        if not self.runner.started:
-            raise self._no_start()
         self.runner.finish()
+        if not self.results.count:
+            raise self._no_start()
 
     def _no_start(self) -> InputError:
         for stream in self.streams:

@@ -28,7 +28,7 @@ def failed(verdict):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_short_form_meets_the_criteria(seed):
-    flight, verdict = flown(seed=seed, trials=6)
+    flight, verdict = flown(seed=seed, trials=5)
     assert not failed(verdict) and not verdict.lost
     assert (flight["phase"].values[:, -1] == HOLDING).all()
     assert np.linalg.norm(flight["r_TB_m"].values[:, -1] - [1.0, 0.0, 0.0], axis=-1).max() < 0.03
@@ -42,10 +42,10 @@ def test_a_trial_has_the_same_bits_alone_and_among_others():
 
 
 def test_a_filter_with_a_wrong_inertia_fails_and_one_that_estimates_it_does_not():
-    """Over the whole hold of the real timing an error of 2 % is enough; the short form needs more."""
+    """By NEES. With the real timing an error of 2 % is enough; the short form needs more to see it."""
     wrong = "target.J_error_percent=8.0"
     assert "NEES over 12" in failed(flown(wrong)[1])
-    assert not failed(flown(wrong, "filter.inertia_sigma_percent=8.0")[1])
+    assert "NEES over 12" not in failed(flown(wrong, "filter.inertia_sigma_percent=8.0")[1])
 
 
 def test_without_its_gate_the_filter_fails_on_outliers():
@@ -53,13 +53,22 @@ def test_without_its_gate_the_filter_fails_on_outliers():
     assert {"position p99.7 [mm]", "attitude p99.7 [deg]"} <= names
 
 
-def test_an_outlier_let_in_at_the_start_does_not_spoil_the_inertia():
-    """In these trials the first four measurements, which the gate lets in, have outliers; the filter has to recover."""
-    settings = "target.J_error_percent=2.0", "filter.inertia_sigma_percent=2.0", "duration_s=90.0"
-    config = override(SCENARIO.Config(), list(settings))
-    flight = fly(SCENARIO, config, 1001, np.array([3, 17, 39]))
+@pytest.mark.parametrize(
+    ("seed", "trials", "settings"),
+    [
+        (2000, [221, 228], []),
+        (1001, [3, 17, 39], ["target.J_error_percent=2.0", "filter.inertia_sigma_percent=2.0"]),
+    ],
+)
+def test_outliers_let_in_at_the_start_are_recovered_from(seed, trials, settings):
+    """Here outliers are among the first four measurements, which the gate lets in, and the filter must begin anew.
+
+    With a recovery that widens without end, or widens the inertia too, these trials became NaN.
+    """
+    config = override(SCENARIO.Config(), [*settings, "duration_s=150.0", "record_s=10.0"])
+    flight = fly(SCENARIO, config, seed, np.array(trials))
     assert (flight["recoveries"].values[:, -1] >= 1).all()
-    assert np.linalg.norm(flight["knowledge_error_deg"].values[:, -1], axis=-1).max() < 5.0
+    assert np.linalg.norm(flight["knowledge_error_deg"].values[:, -1], axis=-1).max() < 3.0
 
 
 def test_momentum_that_nobody_booked_opens_the_books():

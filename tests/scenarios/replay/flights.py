@@ -27,6 +27,7 @@ from gnc.models.states import AttitudeState
 from gnc.scenarios.config.base import parse
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.log_writer import measured
 from gnc.scenarios.replay.sensors import Observer, Surroundings
 from gnc.scenarios.replay.session import Session, connect
 
@@ -83,7 +84,7 @@ def gyro_flight(steps: int = 400) -> Flight:
     mekf = GyroMekf(gyro=gyro)
     C = np.diag([1e-4] * 3 + [1e-6] * 3)
     belief = mekf.start(q[0], C, (1e-3, 0.0, 0.0))
-    lists: dict[str, list[Any]] = {k: [] for k in ("gyro", "gok", "st", "sok", "mag", "field", "sun", "dir")}
+    lists: dict[str, list[Any]] = {k: [] for k in ("gyro", "st", "mag", "field", "sun", "dir")}
     told = []
     for k in range(steps):
         x = AttitudeState(q[k], w[k])
@@ -104,18 +105,16 @@ def gyro_flight(steps: int = 400) -> Flight:
         if k % 53 == 52:
             sample = Measurement(np.zeros(3), False)
         belief = mekf.predict(belief, sample, h)
-        lists["gyro"].append(sample.z)
-        lists["gok"].append(float(sample.valid))
-        lists["st"].append(readings["st"].z if "st" in readings else np.full(4, np.nan))
-        lists["sok"].append(float(readings["st"].valid) if "st" in readings else np.nan)
+        lists["gyro"].append(sample)
+        lists["st"].append(readings.get("st"))
         lists["mag"].append(readings["mag"].z if "mag" in readings else np.full(3, np.nan))
         lists["field"].append(field if "mag" in readings else np.full(3, np.nan))
         lists["sun"].append(readings["sun"].z if "sun" in readings else np.full(3, np.nan))
         lists["dir"].append(direction if "sun" in readings else np.full(3, np.nan))
-    arrays = {name: np.array(values) for name, values in lists.items()}
-    columns = {"t": h * np.arange(steps), "gok": arrays["gok"], "sok": arrays["sok"], **named("truth", q)}
-    for name in ("gyro", "st", "mag", "field", "sun", "dir"):
-        columns |= named(name, arrays[name])
+    columns = {"t": h * np.arange(steps), **named("truth", q)}
+    columns |= measured("gyro", lists["gyro"]) | measured("st", lists["st"])
+    for name in ("mag", "field", "sun", "dir"):
+        columns |= named(name, np.array(lists[name]))
     toml = f"""
 [log]
 time = "t"
@@ -133,7 +132,7 @@ order = "wxyz"
 name = "gyro"
 kind = "gyro"
 columns = {names("gyro", 3)}
-valid = "gok"
+valid = "gyro_valid"
 unit = "rad/s"
 arw = 2e-4
 bias_walk = 1e-6
@@ -142,7 +141,7 @@ q_BS = {MOUNTED.tolist()}
 name = "tracker"
 kind = "attitude"
 columns = {names("st", 4)}
-valid = "sok"
+valid = "st_valid"
 order = "wxyz"
 sigma_arcsec = [20, 20, 130]
 q_BS = {MOUNTED.tolist()}

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import sys
 
 import h5py
 import numpy as np
@@ -12,7 +13,9 @@ import typer
 import xarray
 
 from gnc.errors import InputError
+from gnc.scenarios.config.base import parse
 from gnc.scenarios.replay.command import replay
+from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import write_log
 from tests.scenarios.replay import flights
 
@@ -172,9 +175,33 @@ def test_a_matlab_file_of_version_7_3_is_read_as_the_hdf5_that_it_is(tmp_path):
 
 def test_arrays_with_several_columns_are_addressed_by_their_number(tmp_path):
     flight = flights.gyro_flight(60)
-    columns = {name: c for name, c in flight.columns.items() if not name.startswith("gyro")}
+    columns = {name: c for name, c in flight.columns.items() if name not in ("gyro_0", "gyro_1", "gyro_2")}
     columns["w"] = np.stack([flight.columns[f"gyro_{i}"] for i in range(3)], axis=1)
     np.savez(tmp_path / "log.npz", **columns)
     toml = flight.toml.replace(flights.names("gyro", 3), '["w[0]", "w[1]", "w[2]"]')
     flights.replayed(tmp_path / "log.npz", toml, tmp_path / "out")
     np.testing.assert_array_equal(flights.estimates(tmp_path / "out")["q_IB"].values, flight.estimates["q_IB"])
+
+
+@pytest.mark.parametrize("package, suffix", [("pyarrow", ".csv"), ("pyarrow", ".parquet"), ("h5py", ".h5")])
+def test_a_package_that_is_not_installed_is_one_line_with_the_remedy(package, suffix, log, tmp_path, monkeypatch):
+    write_log(tmp_path / f"log{suffix}", {"": flights.gyro_flight(5).columns})
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "gnc.scenarios.replay.arrow_tables", raising=False)
+    assert f"need {package}: pip install gnc[logs]" in refused(tmp_path / f"log{suffix}", log[1], tmp_path)
+
+
+def test_a_log_in_which_no_sensor_measured_is_one_line(tmp_path):
+    flight = flights.torque_flight(20)
+    columns = {n: c if n[:3] in ("t", "tau", "rho") else np.full(20, np.nan) for n, c in flight.columns.items()}
+    write_log(tmp_path / "log.npz", {"": columns})
+    (tmp_path / "f.toml").write_text(flight.toml)
+    assert "sensors.a: no row of the log can be used (20 empty)" in refused(
+        tmp_path / "log.npz", tmp_path / "f.toml", tmp_path
+    )
+
+
+def test_the_configuration_in_the_documentation_is_one(repository):
+    text = (repository / "docs" / "replay.md").read_text()
+    config = parse(text.split("```toml")[1].split("```")[0], Replay)
+    assert [sensor.kind for sensor in config.sensors] == ["gyro", "attitude", "magnetometer"]

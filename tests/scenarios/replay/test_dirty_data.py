@@ -287,6 +287,18 @@ def test_text_among_the_numbers_of_a_csv_file_and_broken_lines_cost_their_own_ro
     assert outcome["data"]["gyro"]["measurements"] == 397
 
 
+def test_a_byte_that_is_no_character_costs_its_own_row(tmp_path):
+    write_log(tmp_path / "log.csv", {"": clean()})
+    lines = (tmp_path / "log.csv").read_bytes().splitlines()
+    fields = lines[31].split(b",")
+    lines[31] = b",".join([*fields[:2], b"\xff\xce" + fields[2], *fields[3:]])
+    lines[61] += b",\xdb"
+    (tmp_path / "log.csv").write_bytes(b"\n".join(lines))
+    _, outcome = flights.replayed(tmp_path / "log.csv", SENSORS, tmp_path / "out")
+    assert outcome["data"]["gyro"]["dropped"] == {"incomplete": 1}
+    assert outcome["malformed_lines"] == 1
+
+
 def test_a_rule_that_drops_many_rows_is_worth_a_warning(tmp_path):
     columns = clean()
     columns["st_0"][::3] = np.nan

@@ -44,7 +44,7 @@ def test_one_table_per_sensor_is_the_same_log(suffix, tmp_path):
     """Tables of their own rates, without the rows in which a sensor did not measure."""
     flight, tables = flights.gyro_flight(120), {}
     toml = flight.toml
-    for name, prefixes in {"gyro": ["gyro", "gok"], "tracker": ["st", "sok"], "magnetometer": ["mag", "field"],
+    for name, prefixes in {"gyro": ["gyro"], "tracker": ["st"], "magnetometer": ["mag", "field"],
                            "sun": ["sun", "dir"], "truth": ["truth"]}.items():  # fmt: skip
         own = {c: v for c, v in flight.columns.items() if c.split("_")[0] in prefixes}
         due = np.isfinite(next(iter(own.values())))

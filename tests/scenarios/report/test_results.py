@@ -10,7 +10,8 @@ from gnc.scenarios import cli
 from gnc.scenarios.report import results
 from tests.scenarios.report.test_browser import MOVED_PIXELS, pixels_changed_by_play
 
-SHORT = ["--set", "duration_s=40", "--set", "record_s=1", "--set", "criteria.settle_s=10", "--set", "criteria.lost_deg=180"]
+SETTINGS = ("duration_s=40", "record_s=1", "criteria.settle_s=10", "criteria.lost_deg=180")
+SHORT = [argument for setting in SETTINGS for argument in ("--set", setting)]
 
 
 @pytest.fixture(scope="module")

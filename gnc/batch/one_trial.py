@@ -1,0 +1,260 @@
+"""A kernel of one trial as a C function of Python: no broadcasting, hence a fifth of what a gufunc call costs.
+
+The function takes arrays of doubles in exactly the shapes of one trial, or floats for `()`, copies them into a buffer,
+runs the tape on it and returns new arrays. Any argument may have a leading axis of length 1, a batch of one trial; the
+results then have it too. Whatever it does not take (more trials, other types, gaps in memory) it answers with None, and
+the gufunc computes that. Bits are those of the gufunc: the arithmetic is the same tape.
+
+It reads the fields of Python's and NumPy's objects where their public headers have them; `supported` tells whether this
+Python is laid out so, and `tests/gnc/batch/test_one_trial.py` compares with the headers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import itertools
+import math
+import sysconfig
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnc.batch.gufunc_loop import MOST_STEPS
+from gnc.batch.layout import Core, Layout
+from gnc.batch.numpy_ufunc import NPY_DOUBLE
+from gnc.batch.tape import Tape
+from gnc.batch.vector_code import intrinsics, tile_function
+
+if TYPE_CHECKING:
+    from gnc.batch.kernel import Kernel
+
+# Places in NumPy's table of its C interface (__multiarray_api.h), and of fields in its objects [bytes].
+ARRAY_API = {"PyArray_Type": 2, "PyDoubleArrType_Type": 31, "PyArray_Scalar": 60, "PyArray_New": 93}
+TYPE, VALUE, DATA, AXES, DIMENSIONS, DESCRIPTION, FLAGS = 8, 16, 16, 24, 32, 56, 64
+PLAIN = 0x0001 | 0x0100  # C-contiguous, aligned
+METH_FASTCALL = 0x0080
+
+_alive: list[Any] = []  # what Python points to
+
+
+def supported() -> bool:
+    """Tell whether objects have the fields where this module looks for them."""
+    usual = not sysconfig.get_config_var("Py_GIL_DISABLED") and not sysconfig.get_config_var("Py_TRACE_REFS")
+    return bool(usual) and ctypes.sizeof(ctypes.c_void_p) == 8 and object.__basicsize__ == 16
+
+
+@functools.cache
+def symbols() -> dict[str, int]:
+    """Return the addresses that the code refers to."""
+    module = importlib.import_module("numpy._core._multiarray_umath")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(pointer(module._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    found = {name: int(table[place] or 0) for name, place in ARRAY_API.items()}
+    for name in ("PyTuple_New", "PyTuple_SetItem", "Py_IncRef"):
+        found[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    return {**found, "PyFloat_Type": id(float), "none": id(None), "description": id(np.dtype(np.float64))}
+
+
+def as_function(kernel: Kernel, address: int) -> Any:
+    """Make a Python function of compiled code; Python keeps pointers to its definition, so that must live on."""
+    name = ctypes.create_string_buffer(kernel.__name__.encode())
+
+    class Definition(ctypes.Structure):
+        _fields_ = (("n", ctypes.c_void_p), ("f", ctypes.c_void_p), ("flags", ctypes.c_int), ("d", ctypes.c_void_p))
+
+    definition = Definition(ctypes.addressof(name), address, METH_FASTCALL, None)
+    _alive.append((name, definition))
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
+    return new(ctypes.addressof(definition), None, None)
+
+
+def function_module(layout: Layout, tape: Tape, results: list[int], repeating: bool) -> str:
+    """Write the LLVM module with the function `@loop(self, args, nargs)` of a kernel."""
+    lines = [*tile_function(tape, results, 1, repeating), *_function(layout, repeating), *intrinsics(1)]
+    return "\n".join([*lines, *_DECLARATIONS])
+
+
+_DECLARATIONS = [f"@{name} = external global i8" for name in ("PyArray_Type", "PyDoubleArrType_Type", "PyFloat_Type")]
+_DECLARATIONS += ["@none = external global i8", "@description = external global i8"]
+_DECLARATIONS += [
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+    "declare ptr @PyArray_Scalar(ptr, ptr, ptr)",
+    "declare ptr @PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)",
+    "declare ptr @PyTuple_New(i64)",
+    "declare i32 @PyTuple_SetItem(ptr, i64, ptr)",
+    "declare void @Py_IncRef(ptr)",
+]
+
+
+class _Lines:
+    """Lines of a function, with fresh names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names = (f"%x{i}" for i in itertools.count())
+
+    def let(self, instruction: str) -> str:
+        name = next(self._names)
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def do(self, instruction: str) -> None:
+        self.lines.append(f"  {instruction}")
+
+    def begin(self, block: str) -> None:
+        self.lines.append(f"{block}:")
+
+    def at(self, memory: str, offset: int) -> str:
+        return self.let(f"getelementptr i8, ptr {memory}, i64 {offset}")
+
+    def read(self, kind: str, memory: str, offset: int) -> str:
+        return self.let(f"load {kind}, ptr {self.at(memory, offset)}")
+
+    def demand(self, test: str, block: str) -> None:
+        """Go on in a new block if a test holds, and answer None if not."""
+        self.do(f"br i1 {test}, label %{block}, label %refused")
+        self.begin(block)
+
+
+def _function(layout: Layout, repeating: bool) -> Iterator[str]:
+    """Write the function: check and copy the arguments, compute, return new objects."""
+    w, ins = _Lines(), (*layout.ins, ()) if repeating else layout.ins
+    slots = layout.inputs + layout.outputs + 1
+    w.do(f"%buffer = alloca [{slots} x double], align 64")
+    w.do("%lead = alloca i64")
+    w.do("store i64 0, ptr %lead")
+    w.demand(w.let(f"icmp eq i64 %nargs, {len(ins)}"), "counted")
+    place = 0
+    for i, core in enumerate(ins):
+        _take(w, w.read("ptr", "%args", 8 * i), core, w.at("%buffer", 8 * place), f"in{i}")
+        place += math.prod(core)
+    if repeating:
+        _repeat(w, layout)
+    else:
+        w.do("call void @tile(ptr %buffer, <1 x i1> <i1 true>)")
+    _give(w, layout, 0 if repeating else layout.inputs)
+    w.begin("refused")
+    w.do("call void @Py_IncRef(ptr @none)")
+    w.do("ret ptr @none")
+    w.begin("failed")
+    w.do("ret ptr null")
+    yield "define ptr @loop(ptr %self, ptr %args, i64 %nargs) {"
+    yield from (*w.lines, "}")
+
+
+def _take(w: _Lines, item: str, core: Core, target: str, label: str) -> None:
+    """Copy one argument into the buffer, if it is what is expected."""
+    kind = w.read("ptr", item, TYPE)
+    if not core:  # a Python float or a NumPy one, which keep their value in the same place
+        native = w.let(f"icmp eq ptr {kind}, @PyFloat_Type")
+        scalar = w.let(f"or i1 {native}, {w.let(f'icmp eq ptr {kind}, @PyDoubleArrType_Type')}")
+        w.do(f"br i1 {scalar}, label %{label}.scalar, label %{label}.array")
+        w.begin(f"{label}.scalar")
+        w.do(f"store double {w.read('double', item, VALUE)}, ptr {target}")
+        w.do(f"br label %{label}.done")
+        w.begin(f"{label}.array")
+    w.demand(w.let(f"icmp eq ptr {kind}, @PyArray_Type"), f"{label}.typed")
+    w.demand(_plain(w, item), f"{label}.plain")
+    dimensions = w.read("ptr", item, DIMENSIONS)
+    extra = w.let(f"sub i32 {w.read('i32', item, AXES)}, {len(core)}")
+    w.do(f"switch i32 {extra}, label %refused [i32 0, label %{label}.sized i32 1, label %{label}.led]")
+    w.begin(f"{label}.led")
+    w.demand(w.let(f"icmp eq i64 {w.read('i64', dimensions, 0)}, 1"), f"{label}.one")
+    w.do("store i64 1, ptr %lead")
+    w.do(f"br label %{label}.sized")
+    w.begin(f"{label}.sized")
+    own = w.let(f"getelementptr i64, ptr {dimensions}, i32 {extra}")
+    for axis, size in enumerate(core):
+        w.demand(w.let(f"icmp eq i64 {w.read('i64', own, 8 * axis)}, {size}"), f"{label}.axis{axis}")
+    _copy(w, target, w.read("ptr", item, DATA), math.prod(core))
+    w.do(f"br label %{label}.done")
+    w.begin(f"{label}.done")
+
+
+def _plain(w: _Lines, item: str) -> str:
+    """Test the type of the numbers and that there are no gaps between them."""
+    doubles = w.let(f"icmp eq ptr {w.read('ptr', item, DESCRIPTION)}, @description")
+    flags = w.let(f"and i32 {w.read('i32', item, FLAGS)}, {PLAIN}")
+    dense = w.let(f"icmp eq i32 {flags}, {PLAIN}")
+    return w.let(f"and i1 {doubles}, {dense}")
+
+
+def _copy(w: _Lines, target: str, source: str, numbers: int) -> None:
+    w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * numbers}, i1 false)")
+
+
+def _repeat(w: _Lines, layout: Layout) -> None:
+    """Run the tile as often as the count says; a count that is NaN, negative or too large gives NaN."""
+    count = w.read("double", "%buffer", 8 * layout.inputs)
+    sane = w.let(f"fcmp ole double {count}, {MOST_STEPS:e}")
+    good = w.let(f"and i1 {w.let(f'fcmp oge double {count}, 0.0')}, {sane}")
+    w.do(f"br i1 {good}, label %run, label %lost")
+    w.begin("run")
+    w.do(f"%n = fptosi double {count} to i64")
+    w.do("br label %test")
+    w.begin("test")
+    w.do("%i = phi i64 [0, %run], [%following, %step]")
+    w.do(f"br i1 {w.let('icmp slt i64 %i, %n')}, label %step, label %computed")
+    w.begin("step")
+    w.do("call void @tile(ptr %buffer, <1 x i1> <i1 true>)")
+    w.do("%following = add i64 %i, 1")
+    w.do("br label %test")
+    w.begin("lost")
+    for number in range(layout.outputs):
+        w.do(f"store double 0x7FF8000000000000, ptr {w.at('%buffer', 8 * number)}")
+    w.do("br label %computed")
+    w.begin("computed")
+
+
+def _give(w: _Lines, layout: Layout, first: int) -> None:
+    """Return the results as new objects, several in a tuple."""
+    several, place = len(layout.outs) > 1, first
+    w.do("%led = load i64, ptr %lead")
+    together = w.let(f"call ptr @PyTuple_New(i64 {len(layout.outs)})") if several else ""
+    for i, core in enumerate(layout.outs):
+        source = w.at("%buffer", 8 * place)
+        place += math.prod(core)
+        made = _new_array(w, core, source, i) if core else _new_number(w, source, i)
+        if several:
+            w.do(f"call i32 @PyTuple_SetItem(ptr {together}, i64 {i}, ptr {made})")
+    w.do(f"ret ptr {together or made}")
+
+
+def _new_number(w: _Lines, source: str, i: int) -> str:
+    """Return a NumPy float, or an array of one if there is a leading axis."""
+    w.do(f"%test{i} = icmp eq i64 %led, 0")
+    w.do(f"br i1 %test{i}, label %bare{i}, label %kept{i}")
+    w.begin(f"bare{i}")
+    bare = w.let(f"call ptr @PyArray_Scalar(ptr {source}, ptr @description, ptr null)")
+    _made(w, bare, f"bare{i}")
+    w.do(f"br label %number{i}")
+    w.begin(f"kept{i}")
+    kept = _new_array(w, (), source, i)
+    w.do(f"br label %number{i}")
+    w.begin(f"number{i}")
+    return w.let(f"phi ptr [{bare}, %made.bare{i}], [{kept}, %made.{i}]")
+
+
+def _new_array(w: _Lines, core: Core, source: str, i: int) -> str:
+    """Return a new array of the shape (1, *core), or (*core,) if there is no leading axis."""
+    shape = w.let(f"alloca [{1 + len(core)} x i64]")
+    for axis, size in enumerate((1, *core)):
+        w.do(f"store i64 {size}, ptr {w.at(shape, 8 * axis)}")
+    start = w.let(f"getelementptr i64, ptr {shape}, i64 {w.let('sub i64 1, %led')}")
+    axes = w.let(f"add i32 {w.let('trunc i64 %led to i32')}, {len(core)}")
+    given, defaults = f"i32 {axes}, ptr {start}, i32 {NPY_DOUBLE}", "ptr null, ptr null, i32 0, i32 0, ptr null"
+    made = w.let(f"call ptr @PyArray_New(ptr @PyArray_Type, {given}, {defaults})")
+    _made(w, made, str(i))
+    _copy(w, w.read("ptr", made, DATA), source, math.prod(core))
+    return made
+
+
+def _made(w: _Lines, item: str, label: str) -> None:
+    """Leave with Python's error where there was no memory for a result."""
+    w.do(f"br i1 {w.let(f'icmp eq ptr {item}, null')}, label %failed, label %made.{label}")
+    w.begin(f"made.{label}")

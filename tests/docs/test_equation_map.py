@@ -1,0 +1,73 @@
+"""The equation map is what the docstrings say, and every test that is named exists."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from docs import equation_map
+from docs.code_map import read_code
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def code():
+    return read_code(ROOT)
+
+
+def test_the_committed_page_is_what_the_docstrings_say(code):
+    page = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    assert page == equation_map.page(code), "run: python -m docs.equation_map"
+
+
+def test_every_equation_that_a_docstring_claims_has_a_test(code):
+    assert [row for row in equation_map.rows(code) if row.test == "none"] == []
+
+
+def test_every_erratum_names_a_test_that_exists(code):
+    stated = equation_map.errata(code)
+    assert len(stated) > 15
+    assert [name for name, _, tests in stated if not tests] == []
+    for _, _, tests in stated:
+        for test in tests:
+            file, _, name = code.where(test).partition("::")
+            tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+            assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_test_of_an_erratum_is_in_the_table_of_errata():
+    page = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_erratum") for node in tree.body):
+            assert path.name in page, path
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("QVI eqs. (33), (49), in momentum form", [("QVI", "(33)"), ("QVI", "(49)")]),
+        ("DQMB eqs. (50) to (60).", [("DQMB", "(50) to (60)")]),
+        ("DQVI eq. (11), DQMB eq. (24)", [("DQVI", "(11)"), ("DQMB", "(24)")]),
+        ("DQVI Algorithm 1 lines 6 to 11", [("DQVI", "Algorithm 1 lines 6 to 11")]),
+        ("DQMB Table 2, Lemma 1", [("DQMB", "Table 2"), ("DQMB", "Lemma 1")]),
+        ("Danby and Burkardt, Celest. Mech. 31 (1983) 95", []),
+    ],
+)
+def test_sources_are_read_as_they_are_written(source, says):
+    assert list(equation_map.places(source)) == says
+
+
+def test_a_test_that_only_a_helper_connects_with_a_function_is_found(tmp_path):
+    files = {
+        "gnc/sum.py": 'def add(a, b):\n    """Add. Source: QVI eq. (1)."""\n    return a + b\n\ndef lone():\n    """Nothing."""\n',
+        "tests/test_sum.py": "from gnc import sum as s\n\ndef two():\n    return s.add(1, 1)\n\ndef test_two():\n    two()\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    code = read_code(tmp_path)
+    assert code.test_of("gnc.sum.add").test == "tests/test_sum.py::test_two"
+    assert code.test_of("gnc.sum.lone") is None
