@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,15 +25,25 @@ class Augmentation:
     size: int = field(init=False)
     walk: Array = field(init=False)  # (..., size)
     _parts: tuple[slice, ...] = field(init=False)
+    # What no state does is known from the start, and left out of every step.
+    _changes_inertia: bool = field(init=False)
+    _steady: bool = field(init=False)
+    _M: Array = field(init=False)  # by_momentum without inertia
+    _nothing: Kick = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse names that are not unique, and lay out the states."""
+        """Refuse names that are not unique, lay out the states, and see what they do."""
         names = [state.name for state in self.states]
         if len(set(names)) < len(names):
             raise InputError(f"extras: two have the same name, of {', '.join(names)}; give each its own")
         ends = np.cumsum([0, *(state.size for state in self.states)]).tolist()
         parts = tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
         store(self, size=ends[-1], walk=self._walks(), _parts=parts)
+        zeros = [(state, np.zeros(state.size)) for state in self.states]
+        store(self, _changes_inertia=any(state.inertia(value) is not None for state, value in zeros))
+        store(self, _steady=any(state.steady_torque(value) is not None for state, value in zeros))
+        store(self, _M=np.concatenate([np.eye(3), np.zeros((3, self.size))], axis=1))
+        store(self, _nothing=Kick(np.zeros(3), np.zeros((3, 3)), np.zeros((3, self.size))))
 
     def _walks(self) -> Array:
         lead = np.broadcast_shapes(*[state.walk.shape[:-1] for state in self.states])
@@ -53,6 +63,8 @@ class Augmentation:
 
     def inertia(self, J: Array, values: Array) -> Array:
         """Return J with its estimated deviation."""
+        if not self._changes_inertia:
+            return J
         for state, _, value in self._each(values):
             dJ = state.inertia(value)
             J = J if dJ is None else J + dJ
@@ -60,6 +72,8 @@ class Augmentation:
 
     def torque(self, tau_B: Array, values: Array) -> Array:
         """Return the torque that is constant over a step: the known one and the estimated."""
+        if not self._steady:
+            return tau_B
         for state, _, value in self._each(values):
             steady = state.steady_torque(value)
             tau_B = tau_B if steady is None else np.asarray(tau_B) + steady
@@ -67,6 +81,8 @@ class Augmentation:
 
     def kick(self, q_IB: Array, values: Array, env: Any) -> Kick:
         """Return the sum of the torques that depend on the attitude."""
+        if len(self.states) == 1:
+            return self.states[0].kick(q_IB, values, env) or self._nothing
         lead = values.shape[:-1]
         total = Kick(np.zeros((*lead, 3)), np.zeros((*lead, 3, 3)), np.zeros((*lead, 3, self.size)))
         for state, part, value in self._each(values):
@@ -76,21 +92,27 @@ class Augmentation:
                 total.D[..., part] = kick.D
         return total
 
-    def gains(
-        self, G: Array, P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array, n: Array, stages: Sequence[float]
-    ) -> Array:
-        """Return the derivative (..., 6, size) of a step in n substeps with respect to the states that act in it."""
+    def gains(self, G: Array, step: tuple[Array, ...], divided: Callable[..., tuple[Array, Sequence[float]]]) -> Array:
+        """Return the derivative (..., 6, size) of a step (P_B, tau_B, J, rho_B, h) for the states that act in it.
+
+        `divided(*step)` tells in how many substeps, and by which stages.
+        """
+        if not (self._steady or self._changes_inertia):
+            return np.zeros((6, self.size))
         gains = np.zeros((*G.shape[:-2], 6, self.size))
         for state, part, value in self._each(np.zeros(self.size)):
             if isinstance(state, Inertia):
+                (P_B, *given, h), (n, stages) = step, divided(*step)
                 kernel, nothing = sensitivity(tuple(stages), state.form), np.zeros((6, state.size))
-                gains[..., part] = kernel.repeat(n, P_B, nothing, tau_B, J, rho_B, h / n)[1]
+                gains[..., part] = kernel.repeat(n, P_B, nothing, *given, h / n)[1]
             elif state.steady_torque(value) is not None:
                 gains[..., part] = G
         return gains
 
     def by_momentum(self, w_B: Array) -> Array:
         """Return M (..., 3, 3 + size) with dw = J^-1 M (dP, dvalues)."""
+        if not self._changes_inertia:
+            return self._M
         M = np.zeros((*np.shape(w_B)[:-1], 3, 3 + self.size))
         M[..., :3] = np.eye(3)
         for state, part, _ in self._each(np.zeros(self.size)):
@@ -99,13 +121,12 @@ class Augmentation:
         return M
 
     def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
-        """Return the sensor's prediction at its estimated bias, with H over (a, dw, values)."""
+        """Return the sensor's prediction at its estimated bias, H over (a, dw, values); over (a, dw) if it has none."""
         for state, part, value in self._each(values):
             if state.is_bias_of(sensor):
                 z, H, R = sensor.predict(x, env, bias=value)
                 return Prediction(z, self._wide(H, part, sensor.H_bias), R)
-        z, H, R = sensor.predict(x, env)
-        return Prediction(z, self._wide(H, slice(0, 0), 0.0), R)
+        return sensor.predict(x, env)
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
         lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])

@@ -183,7 +183,7 @@ class Mekf:
         q_IB, P_1, F, G = self._move(belief.q_IB, P_0, tau_B, J, rho, h)
         q_IB = quaternion.normalize(q_IB)
         end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, rho, h)
-        B = extra.gains(G, *step, *self._stages(*step))
+        B = extra.gains(G, step, self._stages)
         kicks = start.T, start.D, end.T, end.D
         C = augmented_kernel(extra.size)(belief.C, F, self._torque_noise(*step), B, *kicks, extra.walk, h)
         return belief._replace(q_IB=q_IB, P_B=rates.kick(P_1, end.tau_B, h), rho_B=rho_end, C=C)
@@ -221,7 +221,7 @@ class Mekf:
             z_expected, H, R = sensor.predict(x, env)
         y, m, valid = sensor.residual(measurement[0], z_expected), H.shape[-2], np.asarray(measurement[1], float)
         limits = _limits(self.gate_probability if gated else 1.0, m, self._recovery)
-        q_IB, vector, C, rejected, recoveries, S, nis, used = correction_kernel(self.size, m)(
+        q_IB, vector, C, rejected, recoveries, S, nis, used = correction_kernel(self.size, m, H.shape[-1])(
             belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J, M,
             H, R, y, valid, limits,
         )  # fmt: skip

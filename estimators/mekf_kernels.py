@@ -58,21 +58,23 @@ def augmented_kernel(k: int) -> Kernel:
 
 
 @functools.cache
-def correction_kernel(n: int, m: int) -> Kernel:
+def correction_kernel(n: int, m: int, columns: int) -> Kernel:
     """Return the kernel of an update with m measurements of a state of n numbers.
 
-    x = (P, extras); limits = (gate, patience, inflation, widest angle, widest rate); H is over (a, dw, extras), with
-    dw = J^-1 M (dP, dextras). Beyond the Kalman update: R grows by what H leaves out (`_curvature`); `_retract`; after
-    `patience` refusals in a row `_inflated`; a trial whose covariance is not positive or overflows becomes NaN.
+    x = (P, extras); limits = (gate, patience, inflation, widest angle, widest rate); H is over (a, dw, extras), or its
+    first columns where the others are zero, with dw = J^-1 M (dP, dextras). Beyond the Kalman update: R grows by what H
+    leaves out (`_curvature`); `_retract`; after `patience` refusals in a row `_inflated`; a trial whose covariance is
+    not positive or overflows becomes NaN.
     """
     update = update_kernel(n, m)
 
     @batched(
-        f"(4),({n - 3}),({n},{n}),(),(),(3,3),(3,{n - 3}),({m},{n}),({m},{m}),({m}),(),(5)"
+        f"(4),({n - 3}),({n},{n}),(),(),(3,3),(3,{n - 3}),({m},{columns}),({m},{m}),({m}),(),(5)"
         f"->(4),({n - 3}),({n},{n}),(),(),({m},{m}),(),()"
     )
     def correct(q_IB, x, C, rejected, recoveries, J, M, H, R, y, valid, limits):
         gate, patience, inflation, *widest = limits
+        H = np.concatenate([H, zeros(m, n - columns)], axis=1) if columns < n else H
         by_momentum = H[:, 3:6] @ solve3(J, M)
         by_momentum[:, 3:] = by_momentum[:, 3:] + H[:, 6:]
         R, was_good = R + _curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)

@@ -57,7 +57,7 @@ class History:
         data: dict[str, Any] = {}
         coordinates: dict[str, Any] = {"trial": np.asarray(trials, np.int32)}
         for clock, signals in self._values.items():
-            whole = min(map(len, (self._times[clock], *signals.values())))  # Ctrl-C may have cut the last one short
+            whole = min(len(self._times[clock]), *map(len, signals.values()))  # Ctrl-C may have cut the last one short
             coordinates[clock] = (clock, np.array(self._times[clock][:whole]), {"units": "s"})
             for name, values in signals.items():
                 signal = self._signals[name]

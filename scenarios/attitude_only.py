@@ -123,7 +123,7 @@ def judge(config: AttitudeOnlyConfig, flight: Dataset) -> Verdict:
     lost = score.lost_trials(flight, error, settled, c.lost_deg, "attitude error")
     kept = ~np.isin(flight["trial"].values, list(lost))
     bound = score.rms(bound_deg(config, t)[settled])
-    metrics = {"lost": len(lost)} | dict(score.summary("attitude", error[kept][:, settled]))
+    metrics: dict[str, float] = {"lost": len(lost), **score.summary("attitude", error[kept][:, settled])}
     metrics |= {"bound_deg": bound, "ratio": metrics["attitude_rms_deg"] / bound}
     metrics["rate_rms_deg_s"] = score.rms(score.size(flight, "rate_error_deg_s")[kept][:, settled])
     metrics["momentum_gap"] = float(np.nanmax(flight["momentum_gap"].values))
@@ -142,7 +142,7 @@ def judge(config: AttitudeOnlyConfig, flight: Dataset) -> Verdict:
         "attitude_rms_deg": score.rms_per_trial(error[:, settled]),
         "attitude_max_deg": score.max_per_trial(error[:, settled]),
     }
-    return Verdict(per_trial, metrics, checks, lost)
+    return Verdict(per_trial, metrics, checks, lost, over_time={"knowledge_error_deg": error})
 
 
 def draw(config: AttitudeOnlyConfig, flight: Dataset) -> Mapping[str, Any]:

@@ -106,7 +106,7 @@ def judge(config: DockingConfig, flight: Dataset) -> Verdict:
     c, fuel = config.criteria, flight["delta_v_m_s"].values[:, -1]
     lost = _lost(flight)
     kept = ~np.isin(flight["trial"].values, list(lost))
-    metrics = {"lost": len(lost), "violations": int(score.violations(flight).sum())}
+    metrics: dict[str, float] = {"lost": len(lost), "violations": int(score.violations(flight).sum())}
     metrics |= _capture(flight, kept) | _stack(flight, kept)
     metrics["delta_v_m_s"] = mean(fuel[kept])
     metrics |= score.books(flight)

@@ -63,7 +63,7 @@ class ScenarioFlight:
         results[SUCCESS] = results[LOST] == "" if verdict.success is None else np.asarray(verdict.success)
         return results | self._inputs(trials)
 
-    def _inputs(self, trials: np.ndarray) -> Mapping[str, Any]:
+    def _inputs(self, trials: np.ndarray) -> Results:
         """Return the dispersed numbers of the trials, in their order."""
         if not self.config.dispersions:
             return {}

@@ -125,7 +125,7 @@ def judge(config: PointingConfig, flight: Dataset) -> Verdict:
     lost = score.lost_trials(flight, pointing, settled, c.lost_deg, "pointing error")
     kept = ~np.isin(flight["trial"].values, list(lost))
     sun, eclipse = settled & ~dark, settled & dark
-    metrics = {"lost": len(lost)}
+    metrics: dict[str, float] = {"lost": len(lost)}
     for name, when in (("sun", sun), ("eclipse", eclipse)):
         metrics |= score.summary(name, pointing[kept][:, when])
         metrics |= score.summary(f"{name}_knowledge", knowledge[kept][:, when])

@@ -60,7 +60,7 @@ def judge(config: RendezvousConfig, flight: Dataset) -> Verdict:
     lost = score.lost_trials(flight, c.lost_m, c.lost_deg)
     kept = ~np.isin(flight["trial"].values, list(lost))
     counted, violated = hold & kept[:, None], score.violations(flight)
-    metrics = {"lost": len(lost), "violations": int(violated.sum())}
+    metrics: dict[str, float] = {"lost": len(lost), "violations": int(violated.sum())}
     metrics |= score.summary("hold", flight, score.ERRORS, counted)
     metrics |= score.summary("knowledge", flight, score.KNOWLEDGE, counted)
     metrics["nees"] = mean(flight["nees"].values[counted])

@@ -66,7 +66,7 @@ def resolve(name: str, settings: Sequence[str] = ()) -> tuple[Scenario, Scenario
     """Return a scenario and its configuration, from its name or a TOML file, with settings `key=value` on top."""
     if name in SCENARIOS or not (name.endswith(".toml") or Path(name).exists()):
         found = scenario(name)
-        config = found.Config()
+        config = found.Config()  # type: ignore[call-arg]  # every scenario has a default for every field
     else:
         found = scenario(_scenario_of(Path(name)))
         config = configuration.read(name, found.Config)

@@ -89,6 +89,22 @@ SIGNALS = POSE_SIGNALS | {
     "parting_energy": Signal("1", "relative error of energy at the release"),
     "spent_Ns": Signal("N s", "impulse of the forces commanded so far"),
 }
+JUDGED = frozenset(
+    {
+        "position_error_m",
+        "attitude_error_deg",
+        "cargo_rate_deg_s",
+        "closest_m",
+        "clearance_m",
+        "spent_Ns",
+        "knowledge_error_m",
+        "knowledge_error_deg",
+        "nees",
+        "parting_momentum",
+        "parting_energy",
+        "momentum_gap",
+    }
+)
 
 
 def prepare(config: SeparationConfig, seed: int, trials: np.ndarray) -> Prepared:
@@ -108,9 +124,9 @@ def prepare(config: SeparationConfig, seed: int, trials: np.ndarray) -> Prepared
         **{"sigma_near_deg": camera.sigma_deg, "sigma_far_deg": camera.sigma_deg, "dropout": camera.dropout},
     )
     navigation = build.navigation(config, sensor, M, M_cargo)
-    laws = [PoseTracking.tuned(M, c.frequency_rad_s, c.damping) for M in (M + M_cargo, M)]
+    before, after = (PoseTracking.tuned(M, c.frequency_rad_s, c.damping) for M in (M + M_cargo, M))
     limit = np.repeat([c.torque_limit_Nm, c.force_limit_N], 3)
-    control = build.HoldControl(*laws, config.release.time_s, PoseReference(hold), limit)
+    control = build.HoldControl(before, after, config.release.time_s, PoseReference(hold), limit)
     instrument = Instrument(
         "camera", 1.0 / camera.rate_hz, lambda x, t, noise: sensor.measure(x, None, noise), draws.stream("camera", 8)
     )
@@ -129,7 +145,7 @@ def prepare(config: SeparationConfig, seed: int, trials: np.ndarray) -> Prepared
         loop,
         truth,
         belief,
-        laws[0].start((n,)),
+        before.start((n,)),
         SIGNALS,
         lambda moment: _observe(moment, plant, hold, np.array(config.cargo.centre_m)),
         innovation_signals(["camera"]),
@@ -141,7 +157,10 @@ def _on_the_clock(config: SeparationConfig) -> None:
     """Refuse a release between two commands, or after the end."""
     at, rate = config.release.time_s, config.controller.rate_hz
     if abs(at * rate - round(at * rate)) > 1e-6 or at >= config.duration_s:
-        raise InputError(f"release.time_s: {at:g} s is not within the flight and a whole number of {1.0 / rate:g} s")
+        end = f"before the end at {config.duration_s:g} s"
+        raise InputError(
+            f"release.time_s: {at:g} s; give a whole number of control intervals of {1.0 / rate:g} s {end}"
+        )
 
 
 def _observe(moment: Moment, plant: Carrier, hold: Array, centre_B: Array) -> dict[str, Any]:
@@ -187,7 +206,7 @@ def judge(config: SeparationConfig, flight: Dataset) -> Verdict:
     metrics |= {"held_rms_m": score.rms(position[kept][:, held]), "held_rms_deg": score.rms(attitude[kept][:, held])}
     metrics |= {"knowledge_rms_m": score.rms(score.size(flight, "knowledge_error_m")[kept][:, back])}
     metrics |= {"knowledge_rms_deg": score.rms(score.size(flight, "knowledge_error_deg")[kept][:, back])}
-    metrics["nees"] = float(np.mean(flight["nees"].values[kept][:, t >= 0.5 * release]))
+    metrics["nees"] = score.mean(flight["nees"].values[kept][:, t >= 0.5 * release])
     metrics |= {name: score.largest(flight[name].values[kept, -1]) for name in ("parting_momentum", "parting_energy")}
     metrics["momentum_gap"] = score.largest(flight["momentum_gap"].values[kept])
     checks = [
@@ -205,4 +224,4 @@ def judge(config: SeparationConfig, flight: Dataset) -> Verdict:
     return Verdict(per_trial, metrics, checks, lost)
 
 
-SCENARIO = Scenario("separation", SeparationConfig, prepare, judge, carrier_figures.draw, carrier_figures.scene)
+SCENARIO = Scenario("separation", SeparationConfig, prepare, judge, carrier_figures.draw, carrier_figures.scene, JUDGED)

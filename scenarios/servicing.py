@@ -88,6 +88,19 @@ SIGNALS = POSE_SIGNALS | {
     **{f"{name}_q": Signal("1", f"attitude of the {name}, scalar first") for name in arm.LINKS},
     **{f"{name}_r_m": Signal("m", f"mass centre of the {name}, inertial axes") for name in arm.LINKS},
 }
+JUDGED = frozenset(
+    {
+        "attitude_error_deg",
+        "position_error_m",
+        "tip_error_m",
+        "knowledge_error_deg",
+        "knowledge_error_m",
+        "joint_error_deg",
+        "reaction_Nm",
+        "nees",
+        "momentum_gap",
+    }
+)
 
 
 def _sensors(config: ServicingConfig) -> dict[str, Any]:
@@ -193,7 +206,7 @@ def judge(config: ServicingConfig, flight: Dataset) -> Verdict:
     metrics["knowledge_rms_m"] = score.rms(score.size(flight, "knowledge_error_m")[kept][:, moved])
     metrics["joint_max_deg"] = score.largest(np.abs(flight["joint_error_deg"].values[kept][:, moved]))
     metrics["reaction_max_Nm"] = score.largest(score.size(flight, "reaction_Nm")[kept][:, moved])
-    metrics["nees"] = float(np.mean(flight["nees"].values[kept][:, moved]))
+    metrics["nees"] = score.mean(flight["nees"].values[kept][:, moved])
     metrics["momentum_gap"] = score.largest(flight["momentum_gap"].values[kept])
     checks = [
         at_most("lost trials", len(lost), 0),
@@ -207,4 +220,4 @@ def judge(config: ServicingConfig, flight: Dataset) -> Verdict:
     return Verdict(per_trial, metrics, checks, lost)
 
 
-SCENARIO = Scenario("servicing", ServicingConfig, prepare, judge, arm_figures.draw, arm_figures.scene)
+SCENARIO = Scenario("servicing", ServicingConfig, prepare, judge, arm_figures.draw, arm_figures.scene, JUDGED)

@@ -24,7 +24,7 @@ from gnc.scenarios.bodies import lander_build as build
 from gnc.scenarios.bodies import lander_figures, score
 from gnc.scenarios.bodies import lander_sections as sections
 from gnc.scenarios.bodies.lander import DescentBelief, DescentControl, DescentNavigation, Lander
-from gnc.scenarios.bodies.navigation import Dark
+from gnc.scenarios.bodies.navigation import CERTAIN, Dark
 from gnc.scenarios.config import NonNegative, Positive, Section
 from gnc.scenarios.draws import Draws
 from gnc.scenarios.papers.case import at_most
@@ -105,6 +105,22 @@ SIGNALS = {
     "momentum_gap": Signal("1", "momentum less start and impulses, over all that was handled"),
     "load_N": Signal("N", "force of the ground along its normal, mean of the last step"),
 }
+JUDGED = frozenset(
+    {
+        "r_IB_m",
+        "v_I_m_s",
+        "tilt_deg",
+        "attitude_error_deg",
+        "energy_J",
+        "energy_rise_J",
+        "outside_cone_Ns",
+        "outside_cone_steps",
+        "pull_Ns",
+        "unsolved",
+        "nees",
+        "momentum_gap",
+    }
+)
 
 
 def prepare(config: TouchdownConfig, seed: int, trials: np.ndarray) -> Prepared:
@@ -116,7 +132,7 @@ def prepare(config: TouchdownConfig, seed: int, trials: np.ndarray) -> Prepared:
     sensor = StarTracker(rate_hz=config.star_tracker.rate_hz, sigma_arcsec=config.star_tracker.sigma_arcsec)
     mekf = Mekf(J, torque_psd=config.filter.torque_psd_Nm2s)
     guess = AttitudeState(q_IR, np.zeros((n, 3)))
-    sigmas = np.radians(np.repeat([d.attitude_deg, d.rate_deg_s], 3))
+    sigmas = np.maximum(np.radians(np.repeat([d.attitude_deg, d.rate_deg_s], 3)), CERTAIN)
     belief = DescentBelief(mekf.start(guess, np.diag(sigmas**2)), np.zeros(n, bool))
     law = AttitudeController.tuned(J, c.frequency_rad_s, c.damping)
     control = DescentControl(law, mekf.state, AttitudeReference(q_IR), c.torque_limit_Nm)
@@ -215,7 +231,7 @@ def judge(config: TouchdownConfig, flight: Dataset) -> Verdict:
         f"worst_{name}": float(np.max(values[kept])) if kept.any() else np.nan for name, values in per_trial.items()
     }
     nees = flight["nees"].values[kept]
-    metrics = {"lost": len(lost), **worst, "nees": float(np.mean(nees[np.isfinite(nees)]))}
+    metrics = {"lost": len(lost), **worst, "nees": score.mean(nees)}
     metrics["momentum_gap"] = score.largest(flight["momentum_gap"].values[kept])
     checks = [
         at_most("lost trials", len(lost), 0),
@@ -232,4 +248,4 @@ def judge(config: TouchdownConfig, flight: Dataset) -> Verdict:
     return Verdict(per_trial, metrics, checks, lost)
 
 
-SCENARIO = Scenario("touchdown", TouchdownConfig, prepare, judge, lander_figures.draw, lander_figures.scene)
+SCENARIO = Scenario("touchdown", TouchdownConfig, prepare, judge, lander_figures.draw, lander_figures.scene, JUDGED)

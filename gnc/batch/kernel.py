@@ -81,7 +81,7 @@ class Kernel:
             raise ValueError(f"{self.__name__}.repeat: n: expected a whole number >= 0, got {n}")
         counts = n if type(n) is np.float64 else np.asarray(n, dtype=float)
         if JIT_OFF:
-            return self._interpret(counts, args)
+            return self._interpret(np.asarray(counts), args)
         if (results := self._alone_repeated(*args, counts)) is not None:
             return results
         try:

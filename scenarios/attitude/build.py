@@ -88,7 +88,7 @@ class Pair:
 
 def sensor(name: str, section: sections.AnySensor, draws: Draws) -> Pair:
     """Return a sensor twice; the bias and misalignment of each trial are drawn from its name."""
-    common = {"rate_hz": section.rate_hz, "q_BS": section.q_BS}
+    common: dict[str, Any] = {"rate_hz": section.rate_hz, "q_BS": section.q_BS}
     if isinstance(section, sections.OwnSensor):
         own = section.component.build()
         return Pair(own, own, section)
@@ -122,7 +122,7 @@ def mekf(section: sections.AnyFilter, J: Array, pairs: Mapping[str, Pair]) -> An
     """Return the filter."""
     if isinstance(section, sections.OwnFilter):
         return section.component.build(J=J)
-    noise = {"torque_psd": section.torque_psd_Nm2s, "gate_probability": section.gate_probability}
+    noise: dict[str, Any] = {"torque_psd": section.torque_psd_Nm2s, "gate_probability": section.gate_probability}
     if isinstance(section, sections.StandardMekfSection):
         return StandardMekf(J, linearisation=section.linearisation, **noise)
     extras: list[ExtraState] = []

@@ -124,7 +124,7 @@ def scene(config: Any, flight: Dataset, trial: int) -> Scene:
 
     one = flight.isel(trial=trial)
     t, q = one["time"].values, one["q_IB"].values
-    body = Body("body", np.zeros((len(t), 3)), q, tuple(config.body.size_m))
+    body = Body("body", np.zeros((len(t), 3)), q, np.array(config.body.size_m))
     seen = zip(NAMES, (config.sensors.first_I, config.sensors.second_I), strict=True)
     arrows = tuple(Arrow(name.replace("_", " "), "body", np.tile(r, (len(t), 1))) for name, r in seen)
     return Scene(t, (body,), arrows, caption="Attitude against inertial space; arrows to the two measured directions")

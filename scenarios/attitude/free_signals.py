@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ class FreeObserver(MotionObserver):
 
     J: Array  # (..., 3, 3) true
 
-    def __call__(self, moment: Moment) -> Mapping[str, Any]:
+    def __call__(self, moment: Moment) -> dict[str, Any]:
         """Return the values of all signals."""
         energy, first = (rates.kinetic_energy(x.w_B, self.J) for x in (moment.truth, self.start))
         return super().__call__(moment) | {"energy_gap": energy / first - 1.0}

@@ -40,8 +40,8 @@ class Sky:
         env = table.at(0.5 * h * np.arange(2 * round(duration_s / h) + 1))
         return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)))
 
-    def at(self, t: float) -> Surroundings:
-        """Return the surroundings at the nearest half tick; the last two are kept, since all parts of a loop ask."""
+    def at(self, t: float) -> Any:
+        """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""
         k = round(t / self.h)
         found = self._last.get(k)
         if found is None:

@@ -56,7 +56,8 @@ def knowledge(figure: Figure, flight: Dataset, marks: Marks, units: Sequence[str
     t, panels = flight["time"].values, figure.subplots(3, len(units), sharex=True, squeeze=False)
     for column, unit in enumerate(units):
         error, sigma = flight[f"knowledge_error_{unit}"].values, flight[f"sigma_{unit}"].values
-        limit = 1.3 * np.nanpercentile(3.0 * sigma[:, len(t) // 10 :], 99)
+        settled = 3.0 * sigma[:, len(t) // 10 :]
+        limit = 1.3 * np.percentile(settled[np.isfinite(settled)], 99) if np.isfinite(settled).any() else 1.0
         for i, axes in enumerate(panels[:, column]):
             axes.plot(t, error[:MOST, :, i].T, color=COLOURS[0], lw=0.4, alpha=0.5)
             for sign in (-3.0, 3.0):

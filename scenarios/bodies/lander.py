@@ -118,7 +118,7 @@ class Lander:
             np.maximum(ledger.rise, rise),
             np.maximum(ledger.outside, outside.max(axis=-1)),
             ledger.outside_steps + (outside > ROUNDING * (1.0 + body.friction[:, None]) * touch.load).any(axis=-1),
-            np.maximum(ledger.pull, -touch.load.min(axis=-1)),
+            np.maximum(ledger.pull, 0.0 - touch.load.min(axis=-1)),
             ledger.unsolved + ~touch.converged,
         )
 

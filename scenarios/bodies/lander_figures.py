@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 def draw(config: Any, flight: Dataset) -> Mapping[str, Any]:
     """Return the figures by name."""
-    falling = flight.where(flight["time"] < flight["t_contact"])
-    falling = falling.sel(time=slice(0.0, float(np.nanmax(flight["t_contact"].values, initial=config.record_s))))
+    falling = flight.where(~(flight["time"] >= flight["t_contact"]))  # not a number: it has not touched
+    last = np.where(np.isnan(flight["t_contact"]), flight["time"].values[-1], flight["t_contact"]).max()
+    falling = falling.sel(time=slice(0.0, float(last)))
     bounds = {"attitude_error_deg": config.criteria.attitude_deg}
     return {
         "descent": lambda figure: figures.sizes(figure, falling, bounds, "Attitude error until the contact", {}),

@@ -15,6 +15,7 @@ from gnc.estimators.pose_belief import PoseBelief
 from gnc.models.pose_body import PoseState
 
 Array = Any
+CERTAIN = 1e-6  # [rad, m, rad/s, m/s] at least: a filter without any doubt at the start has nothing to correct
 
 
 class Dark(NamedTuple):
@@ -49,4 +50,4 @@ class PoseNavigation:
 def start_belief(dqekf: DqEkf, dq_IR: Array, sigmas: Array, trials: int) -> PoseBelief:
     """Return the belief of being at a reference at rest, as well as the start is known (12 standard deviations)."""
     x = PoseState(np.broadcast_to(dq_IR, (trials, 8)), np.zeros((trials, 6)))
-    return dqekf.start(x, np.diag(np.square(sigmas)))
+    return dqekf.start(x, np.diag(np.square(np.maximum(sigmas, CERTAIN))))

@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.scenarios.attitude.score import max_per_trial, percentile, rms, rms_per_trial, size
+from gnc.scenarios.attitude.score import max_per_trial, mean, percentile, rms, rms_per_trial, size
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-__all__ = ["back_within", "largest", "max_per_trial", "percentile", "rms", "rms_per_trial", "size", "without_numbers"]
+__all__ = [
+    "back_within",
+    "largest",
+    "max_per_trial",
+    "mean",
+    "percentile",
+    "rms",
+    "rms_per_trial",
+    "size",
+    "without_numbers",
+]
 
 Array = Any
 

@@ -10,10 +10,10 @@ from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
 from gnc.controllers.approach import Approach
 from gnc.controllers.pose import PoseTracking
+from gnc.errors import InputError
 from gnc.estimators import pose_motion
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.pose_belief import PoseBelief
 from gnc.linalg import array
 from gnc.models.actuators import Thrusters
 from gnc.models.pose_body import PoseState
@@ -21,7 +21,7 @@ from gnc.models.sensors import RelativePose
 from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.proximity import body, midpoint, sections
 from gnc.scenarios.proximity.body import BodyState
-from gnc.scenarios.proximity.navigation import TargetNavigation
+from gnc.scenarios.proximity.navigation import Move, Prior, TargetBelief, TargetNavigation
 
 Array = Any
 AXIS_T = np.array([1.0, 0.0, 0.0])  # out of the port
@@ -34,6 +34,7 @@ DISPERSIBLE = (  # fields that may hold one value per trial, as patterns; of oth
     "start.spread_m",
     "start.attitude_deg",
 )
+SIGMAS = 5.0  # how many of them a momentum may be off before it counts as impossible
 WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as `pose_inertia` advises
 
 
@@ -104,6 +105,8 @@ def dqekf(section: sections.Filter, target: sections.Target) -> DqEkf:
     psd = np.repeat([section.torque_psd_Nm2s, section.force_psd_N2s], 3)
     options: dict[str, Any] = {"wrench_psd": psd, "gate_probability": section.gate_probability}
     if section.method == "midpoint":
+        if section.inertia_sigma_percent > 0.0:
+            raise InputError('filter.inertia_sigma_percent: method "midpoint" estimates no inertia; set 0 or use "vi4"')
         return midpoint.MidpointDqEkf(target_inertia(target), **options)
     if section.inertia_sigma_percent > 0.0:
         walk = (WALK * _inertia_sigma(section, target)) ** 2
@@ -112,32 +115,35 @@ def dqekf(section: sections.Filter, target: sections.Target) -> DqEkf:
     return DqEkf(target_inertia(target), method=section.method, turn=turn, **options)
 
 
-def navigation(config: sections.ProximityConfig) -> TargetNavigation:
-    """Return the filter in the loop."""
-    dqekf_ = dqekf(config.filter, config.target)
-
-    def moved(x: PoseState, M: Array, h: Array) -> PoseState:
-        if isinstance(dqekf_, midpoint.MidpointDqEkf):
-            return PoseState(*midpoint.move(*x, M, h)[:2])
-        return PoseState(*pose_motion.move(dqekf_.method, *x, None, M, h, dqekf_.turn)[:2])
-
-    ungated_s = (config.filter.ungated_updates - 0.5) * config.camera.period_s
-    return TargetNavigation(dqekf_, camera(config.camera), moved, ungated_s)
-
-
 def _inertia_sigma(section: sections.Filter, target: sections.Target) -> float:
     return 0.01 * section.inertia_sigma_percent * float(np.trace(np.array(target.J_kgm2))) / 3.0
 
 
-def belief(config: sections.ProximityConfig, filter_: DqEkf, target: BodyState, draws: Draws) -> PoseBelief:
-    """Return what the filter believes at the start: the truth, off by as much as it is not known."""
-    s = config.start
+def navigation(
+    config: sections.ProximityConfig, target: BodyState, draws: Draws
+) -> tuple[TargetNavigation, TargetBelief]:
+    """Return the filter in the loop, and what it believes at the start: the truth, off by as much as is not known."""
+    filter_, s = dqekf(config.filter, config.target), config.start
     sigma = np.repeat([np.radians(s.known_deg), s.known_m, np.radians(s.known_deg_s), s.known_m_s], 3)
-    error = sigma * draws.normal("knowledge", 12)
+    error, C = sigma * draws.normal("knowledge", 12), np.diag(sigma**2)
     dq_IT = dual_quaternion.mul(target.dq_IB, dual_quaternion.exp(-error[:, :6]))
-    k = filter_.size - 12
-    C_extras = np.eye(k) * _inertia_sigma(config.filter, config.target) ** 2
-    return filter_.start(PoseState(dq_IT, target.chi_B - error[:, 6:]), np.diag(sigma**2), C_extras=C_extras)
+    chi_T = target.chi_B - error[:, 6:]
+    C_extras = np.eye(filter_.size - 12) * _inertia_sigma(config.filter, config.target) ** 2
+    belief = filter_.start(PoseState(dq_IT, chi_T), C, C_extras=C_extras)
+    q_IT, P_T, _, p_I = body.about_centre(dq_IT, chi_T, filter_.M)
+    ungated_s = (config.filter.ungated_updates - 0.5) * config.camera.period_s
+    lever = float(np.linalg.norm(config.target.centre_m))
+    possible = SIGMAS * np.array([sigma[6], np.hypot(sigma[9], lever * sigma[6])])
+    prior = Prior(quaternion.rotate(q_IT, P_T), p_I, C, possible)
+    found = TargetNavigation(filter_, camera(config.camera), _mover(filter_), ungated_s, prior)
+    return found, found.start(belief)
+
+
+def _mover(filter_: DqEkf) -> Move:
+    """Return what moves the mean as the filter does."""
+    if isinstance(filter_, midpoint.MidpointDqEkf):
+        return lambda x, M, h: PoseState(*midpoint.move(*x, M, h)[:2])
+    return lambda x, M, h: PoseState(*pose_motion.move(filter_.method, *x, None, M, h, filter_.turn)[:2])
 
 
 def guidance(config: sections.ProximityConfig) -> Approach:

@@ -57,8 +57,8 @@ def _shade_phases(axes: Axes, flight: Dataset, named: bool = False) -> None:
         until = t[min(end, len(t) - 1)]
         axes.axvspan(t[start], until, color="0.93" if k % 2 else "0.98", lw=0, zorder=0)
         if named and until - t[start] > 0.05 * t[-1]:
-            where = dict(ha="center", va="top", fontsize=8, color="0.35", transform=axes.get_xaxis_transform())
-            axes.text(0.5 * (t[start] + until), 0.98, NAMES[int(phase[start])], **where)
+            where: dict[str, Any] = {"ha": "center", "va": "top", "transform": axes.get_xaxis_transform()}
+            axes.text(0.5 * (t[start] + until), 0.98, NAMES[int(phase[start])], fontsize=8, color="0.35", **where)
 
 
 def _approach(figure: Figure, flight: Dataset) -> None:
@@ -69,6 +69,7 @@ def _approach(figure: Figure, flight: Dataset) -> None:
         ylabel="range from\nthe port [m]", title=f"Pose of the chaser against the target, {len(flight['trial'])} trials"
     )
     panels[0].grid(alpha=0.3)
+    panels[0].set_ylim(top=2.0 * panels[0].get_ylim()[1])  # for the names of the phases
     _percentiles(panels[1], t, 1e3 * size(flight, "position_error_m"))
     panels[1].set_ylabel("position error\nof the port [mm]")
     _percentiles(panels[2], t, size(flight, "attitude_error_deg"))
@@ -142,6 +143,7 @@ def _trajectory(figure: Figure, config: Any, flight: Dataset) -> None:
         axes.plot([0.0], [0.0], [0.0], "ks", ms=4)
         axes.set(xlabel="x [m]", ylabel="y [m]", title=title)
         axes.set_zlabel("z [m]")
+        axes.locator_params(nbins=5)
         axes.set_box_aspect(None, zoom=0.85)
     _cone(near, config, reach)
     figure.suptitle("Chaser in the frame of the target's port (black), which tumbles")

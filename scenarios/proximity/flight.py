@@ -30,11 +30,11 @@ def prepare(
 ) -> Prepared:
     """Build the loop of some trials; `more` are signals beside the usual ones."""
     draws, more = Draws(seed, trials), more or {}
-    thrusters, navigation = build.thrusters(config.chaser), build.navigation(config)
+    thrusters = build.thrusters(config.chaser)
     pair = Pair(thrusters, column(config.target.torque_Nm) * draws.direction("torque"))
     target = build.target(config.target, draws)
     truth = pair.start(build.chaser(config, draws, target), target)
-    belief = navigation.start(build.belief(config, navigation.dqekf, target, draws))
+    navigation, belief = build.navigation(config, target, draws)
     guidance, period_s = build.guidance(config), 1.0 / config.controller.rate_hz
     law = build.law(config.controller, build.chaser_inertia(config.chaser))
     laws = control(ApproachControl(guidance, law, ThrusterAllocation.of(thrusters), period_s))

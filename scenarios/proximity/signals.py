@@ -38,7 +38,7 @@ SIGNALS = {
     "sigma_deg": Signal("deg", "what the filter believes of its attitude error, one sigma, target axes"),
     "rate_error_deg_s": Signal("deg/s", "true rate of the target minus its estimate, target axes"),
     "nees": Signal("1", "normalised error of pose and twist, over its 12 dimensions"),
-    "recoveries": Signal("1", "how often the filter has widened its covariance after refusals in a row"),
+    "recoveries": Signal("1", "how often the filter has recovered from refusals in a row"),
     "wrench": Signal("N m, N", "load of the thrusters on the chaser about its centre of mass, body axes", WRENCH),
     "thruster_on": Signal("1", "fraction of the time that each thruster is on", THRUSTERS),
     "delta_v_m_s": Signal("m/s", "impulse of all thrusters so far over the chaser's mass"),

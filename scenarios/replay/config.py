@@ -44,6 +44,7 @@ class Inputs(Source):
     torque: Names3 | None = Field(default=None, description="columns [N m], body axes")
     force: Names3 | None = Field(default=None, description="columns [N], body axes")
     wheels: Names3 | None = Field(default=None, description="columns of the wheels' momentum [N m s], body axes")
+    field: Names3 | None = Field(default=None, description="columns [T], inertial axes; acts on the filter's dipole")
 
 
 class Truth(Source):
@@ -110,9 +111,19 @@ class Start(Section):
     sigma_magnetometer_T: NonNegative = 1e-6
     sigma_position_m: Positive = 1.0
     sigma_velocity_m_s: NonNegative = 1.0
-    C: tuple[tuple[float, ...], ...] | None = Field(
-        default=None, description="the whole covariance, instead of the sigmas"
+    P_B: Vector3 | None = Field(
+        default=None, description="mekf: total momentum J w + wheels [N m s], instead of w_B, with the bits of a filter"
     )
+    C: tuple[tuple[float, ...], ...] | None = Field(
+        default=None,
+        description="covariance, instead of the sigmas: of attitude and rate, or beside P_B of (a, P, extra states)",
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Start:
+        if self.P_B is not None and (self.C is None or self.q_IB is None):
+            raise InputError("P_B: needs q_IB and C, over attitude, momentum and the extra states; give them, or w_B")
+        return self
 
 
 class Output(Section):
@@ -152,6 +163,11 @@ class Replay(Section):
             raise InputError(f"sensors: {pose[0]!r} measures a position, and {self.filter.kind} estimates none")
         if not any(_measures_attitude(s) for s in self.sensors):
             raise InputError("sensors: none measures an attitude; give a vector, attitude or pose sensor")
+        fieldless = self.inputs is None or self.inputs.field is None
+        if self.filter.kind == "mekf" and self.filter.dipole_sigma_Am2 > 0.0 and fieldless:
+            raise InputError("filter.dipole_sigma_Am2: the field acts on a dipole; give its columns as inputs.field")
+        if self.start.P_B is not None and self.filter.kind != "mekf":
+            raise InputError(f"start.P_B: {self.filter.kind} has no momentum; give start.w_B")
         for s in gyros:
             if self.filter.kind != "gyro-mekf" and s.rate_hz is None:
                 raise InputError(f"sensors.{s.name}.rate_hz is missing; the noise of a sample is arw sqrt(rate_hz)")

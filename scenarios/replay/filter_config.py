@@ -21,6 +21,7 @@ class Filter(Section):
     gate_probability: Probability = 0.999
     patience: Annotated[int, Field(ge=1)] | None = None
     inflation: Positive | None = None
+    ungated_s: NonNegative = Field(default=0.0, description="all measurements are let in for so long at the start")
 
 
 class GyroMekfFilter(Filter):
@@ -37,7 +38,15 @@ class MekfFilter(Filter):
     kind: Literal["mekf"]
     J: Inertia
     method: str = "vi4"
+    substeps: bool = Field(default=True, description="false: one step of the method, however far it turns")
     torque_psd: NonNegative | Vector3 = Field(description="of the unknown torque [N^2 m^2 s]")
+    dipole_sigma_Am2: NonNegative = Field(
+        default=0.0, description="of the residual dipole at the start; 0: the filter estimates none"
+    )
+    dipole_walk: NonNegative = Field(default=0.0, description="PSD by which the dipole wanders [A^2 m^4/s]")
+    inertia_sigma_kgm2: NonNegative = Field(
+        default=0.0, description="of the deviation of J at the start, its trace kept; 0: the filter estimates none"
+    )
 
 
 class DqekfFilter(Filter):

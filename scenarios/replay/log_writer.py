@@ -9,7 +9,7 @@ that was due and not valid has the flag 0 in a column of its own, which the conf
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,27 @@ Tables = Mapping[str, Mapping[str, Array]]
 
 def write_log(path: Path, tables: Tables) -> list[Path]:
     """Write tables of columns (n,) by the format that the suffix of `path` says, and return the files."""
+    check_path(path)
     suffix = path.suffix.lower()
     for name, columns in tables.items():
         if len({np.shape(column) for column in columns.values()}) > 1:
             raise InputError(f"table {name!r}: columns differ in length; put them into tables of their own")
-    path.parent.mkdir(parents=True, exist_ok=True)
     if suffix in (".csv", ".parquet"):
         return _files(path, tables, suffix)
-    writers = {".h5": _hdf5, ".hdf5": _hdf5, ".npz": _npz, ".mat": _mat}
-    if suffix not in writers:
-        raise InputError(f"{path}: {suffix or 'no suffix'} is not known; give .csv, .parquet, .h5, .npz or .mat")
     with replacing(path) as temporary:
-        writers[suffix](temporary, tables)
+        _WRITERS[suffix](temporary, tables)
     return [path]
+
+
+def check_path(path: Path) -> None:
+    """Refuse a file that cannot be written, before anything is made for it."""
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".parquet", *_WRITERS):
+        raise InputError(f"{path}: {suffix or 'no suffix'} is not known; give .csv, .parquet, .h5, .npz or .mat")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}; give a file to write") from None
 
 
 def measured(name: str, readings: Sequence[Measurement | None]) -> dict[str, Array]:
@@ -103,3 +111,6 @@ def _mat(path: Path, tables: Tables) -> None:
         arrays = {name: np.asarray(column)[:, None] for name, column in columns.items()}
         content |= {table: arrays} if table else arrays
     savemat(path, content, long_field_names=True)
+
+
+_WRITERS: dict[str, Callable[[Path, Tables], None]] = {".h5": _hdf5, ".hdf5": _hdf5, ".npz": _npz, ".mat": _mat}

@@ -150,17 +150,17 @@ def truth(source: config.Truth) -> Quantity:
 
 
 def inputs(source: config.Inputs) -> Quantity:
-    """Torque, force and the wheels' momentum, zeros where there is none."""
-    given = [part or () for part in (source.torque, source.force, source.wheels)]
+    """Torque, force, the wheels' momentum and the field, zeros where there is none."""
+    given = [part or () for part in (source.torque, source.force, source.wheels, source.field)]
 
     def convert(values: Array) -> Converted:
-        z, at = np.zeros((len(values), 9)), 0
+        z, at = np.zeros((len(values), 12)), 0
         for i, names in enumerate(given):
             if names:
                 z[:, 3 * i : 3 * i + 3], at = values[:, at : at + 3], at + 3
         return z, np.full(len(z), FINE)
 
-    return Quantity(tuple(name for names in given for name in names), 9, convert)
+    return Quantity(tuple(name for names in given for name in names), 12, convert)
 
 
 def _columns(reference: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.scenarios.replay.filters import Driven
+from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.records import Records, mapped
 from gnc.scenarios.replay.truth import Track
 

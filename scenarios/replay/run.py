@@ -15,7 +15,7 @@ import numpy as np
 
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay.config import Log
-from gnc.scenarios.replay.filters import Driven
+from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.sensors import Channel
@@ -36,12 +36,14 @@ class Runner:
         results: Results,
         starter: Starter,
         log: Log,
+        ungated_s: float,
     ) -> None:
         self._filter, self._channels, self._streams, self._results = filter_, channels, streams, results
         self._driver = streams[0] if len(streams) > len(channels) else None
         self.starter, self._start_t, self._log = starter, starter.start.t, log
         self._belief: Any = None
-        self._now, self._held_until = math.nan, -math.inf
+        self._now, self._began, self._held_until = math.nan, math.nan, -math.inf
+        self._ungated_s = ungated_s
         self._held: Measurement | None = None
         self._measured = False
 
@@ -73,7 +75,8 @@ class Runner:
     def _correct(self, t: float, k: int, channel: Channel, measurement: Measurement, env: Any) -> None:
         if t != self._now:
             self._advance(t, None)
-        self._belief, innovation = self._filter.filter.update(self._belief, channel.sensor, measurement, env)
+        gated = t - self._began >= self._ungated_s
+        self._belief, innovation = self._filter.filter.update(self._belief, channel.sensor, measurement, env, gated)
         self._measured = True
         if measurement.valid:
             self._results.innovation(k - (self._driver is not None), t, innovation)
@@ -106,7 +109,7 @@ class Runner:
         if channel is not None and held is not None and self._driver is not None:
             self._driver.counts["before start"] -= 1  # the sample that is held counts from here on
         self._belief = self._filter.begin(first, self.starter.start, held)
-        self._now = t if told or self._start_t is None else self._start_t
+        self._now = self._began = t if told or self._start_t is None else self._start_t
         self._measured = told
         return not told
 

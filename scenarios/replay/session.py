@@ -13,7 +13,8 @@ from gnc.models.sensors import Gyro
 from gnc.scenarios.replay import quantities
 from gnc.scenarios.replay.clock import Clock
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.filters import Driven, driven
+from gnc.scenarios.replay.driven import Driven
+from gnc.scenarios.replay.filters import driven
 from gnc.scenarios.replay.merge import Feed, blocks, clock_of, common_origin
 from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.rest import RestNoise
@@ -121,7 +122,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
     starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
     without_truth = streams[: len(streams) - (track is not None)]
-    runner = Runner(filter_, correcting, without_truth, results, starter, config.log)
+    runner = Runner(filter_, correcting, without_truth, results, starter, config.log, config.filter.ungated_s)
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
     return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
 
@@ -135,7 +136,7 @@ def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, A
         return None
     quantity = quantities.inputs(config.inputs)
     if not quantity.columns:
-        raise InputError("inputs: neither torque, force nor wheels has columns; name some, or leave out the section")
+        raise InputError("inputs: none of torque, force, wheels and field has columns; name some, or leave it out")
     return "inputs", config.inputs, quantity
 
 

@@ -34,3 +34,9 @@ def same_bits(many, one, place):
                        one[name].values, equal_nan=True)
         for name in many.data_vars
     )  # fmt: skip
+
+
+def judged_from_what_it_names(name, seed, trials, *settings):
+    """Return the verdict on a flight of which only the signals that are judged were kept."""
+    found, config = scenario(name), configured(name, *settings)
+    return found.judge(config, fly(found, config, seed, np.arange(trials), only=found.judged))

@@ -118,3 +118,23 @@ def test_a_trial_that_is_never_captured_is_lost_with_that_reason():
     _, verdict = flown("latches.angle_deg=0.0001", trials=2)
     assert verdict.lost == {0: "not captured", 1: "not captured"}
     assert "lost trials" in failed(verdict)
+
+
+def test_every_axis_of_every_figure_says_what_it_is_and_its_unit(five):
+    from matplotlib.figure import Figure
+
+    drawn = SCENARIO.figures(SCENARIO.Config(), five[0])
+    assert {"approach", "knowledge", "innovations", "thrusters", "trajectory", "stack"} <= set(drawn)
+    for name, draw in drawn.items():
+        figure = Figure()
+        draw(figure)
+        labels = [text for axes in figure.axes for text in (axes.get_ylabel(), axes.get_xlabel()) if text]
+        assert labels and all("[" in text or "NIS" in text for text in labels), name
+
+
+def test_the_scene_shows_the_chaser_where_it_is_from_the_target(five):
+    flight, place = five[0], 2
+    scene = SCENARIO.scene(SCENARIO.Config(), flight, place)
+    chaser = next(body for body in scene.bodies if body.name == "chaser")
+    far = np.linalg.norm(flight["r_TB_m"].values[place], axis=-1)
+    np.testing.assert_allclose(np.linalg.norm(chaser.r, axis=-1), far, rtol=1e-9)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gnc.controllers.approach import HOLDING
+from gnc.errors import InputError
 from gnc.scenarios.config import override
 from gnc.scenarios.rendezvous import SCENARIO
 from gnc.scenarios.scenario import fly
@@ -63,7 +64,7 @@ def test_without_its_gate_the_filter_fails_on_outliers():
 def test_outliers_let_in_at_the_start_are_recovered_from(seed, trials, settings):
     """Here outliers are among the first four measurements, which the gate lets in, and the filter must begin anew.
 
-    With a recovery that widens without end, or widens the inertia too, these trials became NaN.
+    With the filter's own recovery, which widens everything again and again, these trials became NaN.
     """
     config = override(SCENARIO.Config(), [*settings, "duration_s=150.0", "record_s=10.0"])
     flight = fly(SCENARIO, config, seed, np.array(trials))
@@ -91,6 +92,11 @@ def test_momentum_that_nobody_booked_opens_the_books():
         loop.fly(fresh.truth, fresh.belief, fresh.memory, lambda m: seen.append(fresh.observe(m)))  # noqa: B023
         gaps[name] = max(values["momentum_gap"].max() for values in seen)
     assert gaps["tight"] < 1e-12 < 1e-9 < gaps["leaking"]
+
+
+def test_an_inertia_for_a_filter_that_estimates_none_is_refused_by_name():
+    with pytest.raises(InputError, match='filter.inertia_sigma_percent: method "midpoint" estimates no inertia'):
+        flown('filter.method="midpoint"', "filter.inertia_sigma_percent=2.0")
 
 
 def test_slower_cameras_know_less():

@@ -8,7 +8,7 @@ from gnc.models.multibody import TreeState, accelerations, kinematics
 from gnc.scenarios.bodies import arm
 from gnc.scenarios.config import dump, parse
 from gnc.scenarios.servicing import SCENARIO, ServicingConfig
-from tests.scenarios.flights import configured, failed, flown, judged, same_bits
+from tests.scenarios.flights import configured, failed, flown, judged, judged_from_what_it_names, same_bits
 
 SHORT = ("move.start_s=30.0", "duration_s=105.0", "criteria.final_s=10.0")
 BRIEF = ("move.start_s=1.0", "move.time_s=10.0", "duration_s=6.0")
@@ -76,6 +76,10 @@ def test_the_move_begins_and_ends_at_rest_where_it_should(planned):
 def test_books_see_an_impulse_that_was_not_entered(monkeypatch):
     monkeypatch.setattr("gnc.scenarios.bodies.books.entered", lambda books, *rest: books)
     assert "momentum bookkeeping" in failed(judged("servicing", 7, 2, *BRIEF))
+
+
+def test_the_signals_it_names_are_enough_to_judge():
+    assert judged_from_what_it_names("servicing", 7, 2, *BRIEF).checks
 
 
 def test_the_configuration_survives_toml():

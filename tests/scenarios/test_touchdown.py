@@ -5,7 +5,7 @@ import pytest
 
 from gnc.scenarios.config import dump, parse
 from gnc.scenarios.touchdown import SCENARIO, TouchdownConfig
-from tests.scenarios.flights import configured, failed, flown, judged, same_bits
+from tests.scenarios.flights import configured, failed, flown, judged, judged_from_what_it_names, same_bits
 
 LEVEL = (
     *("ground.slope_deg=0.0", "ground.restitution_sigma=0.0", "ground.friction_sigma=0.0"),
@@ -14,15 +14,15 @@ LEVEL = (
 LOW = ("descent.height_m=0.3", "duration_s=30.0")
 
 
-@pytest.mark.parametrize("seed", [31, 32, 33])
+@pytest.mark.parametrize("seed", [31, 32])
 def test_every_lander_comes_to_rest_upright_and_obeys_the_laws_of_contact(seed):
-    verdict = judged("touchdown", seed, 20)
+    verdict = judged("touchdown", seed, 20, "duration_s=80.0")
     assert failed(verdict) == [] and verdict.lost == {}
     assert np.isfinite(verdict.per_trial["rest_s"]).all() and verdict.per_trial["rest_s"].shape == (20,)
 
 
 def test_energy_falls_from_record_to_record_after_the_contact():
-    _, flight = flown("touchdown", 31, 10)
+    _, flight = flown("touchdown", 31, 10, *LOW)
     energy, t = flight["energy_J"].values, flight["time"].values
     for row, contact in zip(energy, flight["t_contact"].values, strict=True):
         assert np.diff(row[t >= contact]).max() < 1e-12 * row[0]
@@ -49,12 +49,14 @@ def test_flight_software_is_off_after_the_contact():
 
 
 def test_without_attitude_control_the_check_at_the_contact_fails():
-    names = failed(judged("touchdown", 31, 5, "controller.frequency_rad_s=0.001"))
+    names = failed(
+        judged("touchdown", 31, 5, "controller.frequency_rad_s=0.001", "descent.height_m=1.0", "duration_s=50.0")
+    )
     assert "attitude error at the contact, worst [deg]" in names
 
 
 def test_a_narrow_stance_tips_over_and_fails():
-    narrow = ("lander.foot_radius_m=0.45", "lander.foot_height_m=0.6", "descent.drift_m_s=0.05")
+    narrow = ("lander.foot_radius_m=0.45", "lander.foot_height_m=0.6", "descent.height_m=0.5", "duration_s=60.0")
     assert "tilt at rest, worst [deg]" in failed(judged("touchdown", 31, 20, *narrow))
 
 
@@ -84,6 +86,10 @@ def test_a_trial_alone_has_the_bits_it_has_in_a_batch():
     assert same_bits(many, one, 3)
 
 
+def test_the_signals_it_names_are_enough_to_judge():
+    assert judged_from_what_it_names("touchdown", 7, 2, *LOW).checks
+
+
 def test_the_configuration_survives_toml():
     config = configured("touchdown", "ground.friction=0.8")
     assert parse(dump(config), TouchdownConfig) == config
@@ -98,3 +104,11 @@ def test_figures_and_scene_can_be_drawn():
         draw(figure)
         assert figure.axes
     assert [body.name for body in SCENARIO.scene(config, flight, 0).bodies] == ["lander", "ground"]
+
+
+def test_a_flight_that_touches_nothing_can_be_drawn():
+    from matplotlib.figure import Figure
+
+    config, flight = flown("touchdown", 1, 2, "duration_s=2.0")
+    for draw in SCENARIO.figures(config, flight).values():
+        draw(Figure())

@@ -1,0 +1,126 @@
+"""Closed loops beside Basilisk: attitude feedback alone and with a filter, and the scenarios `pointing`, `rendezvous`.
+
+The peer is Basilisk's example `scenarioAttitudeFeedback` (see `basilisk`), which integrates by RK4: vi4 is of the same
+order. Both fly in the same turns; trajectories are compared before anything is timed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks import attitude_loop, fresh
+from benchmarks.attitude_loop import H_S, K, P, SIGMA_0, STEPS, W_0, J
+from benchmarks.peers import peer
+from benchmarks.timing import Row, interleaved
+from gnc import quaternion
+
+MANY = 1000
+ONE_S, MANY_S = 60.0, 6.0  # simulated time of one call, for one trial and for many
+COMPARED_S = 60.0  # here the body is still turning; after 10 minutes it rests in all programs
+FRESH = 5  # trials that Basilisk builds and flies for its rate in a campaign
+WORKERS = 2
+POINTING = ("duration_s=300", "criteria.settle_s=200")
+CHUNK = 500
+
+basilisk = peer("benchmarks.basilisk", "closed_loop")
+Calls = dict[str, Callable[[], object]]
+
+
+def rows() -> Iterator[Row]:
+    """Measure all loops."""
+    if basilisk is not None:
+        yield from _agreement()
+    yield from _one()
+    yield from _many()
+    yield from _scenarios()
+
+
+def _peer_loop() -> Any:
+    return basilisk.attitude_feedback(J, SIGMA_0, W_0, float(K), float(P), H_S)
+
+
+def _agreement() -> Iterator[Row]:
+    """Compare where the programs are while the body turns."""
+    theirs = _peer_loop()
+    theirs.run(COMPARED_S)
+    for method in ("vi2", "vi4"):
+        ours = attitude_loop.perfect(1, COMPARED_S, method).fly().q_IB[0]
+        apart = float(quaternion.angle_between(ours, theirs.q_IB))
+        yield Row(f"{method}: attitude at {COMPARED_S:g} s apart from Basilisk's", "gnc", apart, "rad", target="< 1e-5 rad")
+
+
+def _loops(trials: int, seconds: float) -> Calls:
+    """Return our loops by name."""
+    return {
+        "attitude feedback, vi2": attitude_loop.perfect(trials, seconds, "vi2").fly,
+        "attitude feedback, vi4": attitude_loop.perfect(trials, seconds, "vi4").fly,
+        "the same on MEKF, vi2": attitude_loop.with_filter(trials, seconds, "vi2").fly,
+        "the same on MEKF, vi4": attitude_loop.with_filter(trials, seconds, "vi4").fly,
+    }
+
+
+def _one() -> Iterator[Row]:
+    """One run: time per step."""
+    calls, steps = _loops(1, ONE_S), ONE_S / H_S
+    if basilisk is not None:
+        theirs = _peer_loop()
+        calls["Basilisk"] = lambda: theirs.run(ONE_S)
+    best = interleaved(calls)
+    known = best.pop("Basilisk", None)
+    if known is not None:
+        yield Row("Basilisk's attitude feedback, no filter, N = 1", "Basilisk", known / steps * 1e6, "us per step")
+    for name, seconds in best.items():
+        value, target = seconds / steps * 1e6, ">= 1x" if "MEKF" in name else ""
+        yield Row(f"{name}, N = 1", "gnc", value, "us per step", *_beside(known, seconds), target)
+
+
+def _beside(theirs: float | None, ours: float) -> tuple[str, float | None]:
+    return ("", None) if theirs is None else ("Basilisk, no filter", theirs / ours)
+
+
+def _many() -> Iterator[Row]:
+    """A thousand trials: trial-steps per second on one core."""
+    best, steps = interleaved(_loops(MANY, MANY_S), seconds=0.3), MANY * MANY_S / H_S
+    each = None
+    if basilisk is not None:
+        each = _fresh_trials() / STEPS
+        case = f"Basilisk, {FRESH} trials of {STEPS} steps, built and flown"
+        yield Row(case, "Basilisk", 1e-3 / each, "thousand trial-steps/s")
+    for name, seconds in best.items():
+        value, target = 1e-3 * steps / seconds, ">= 90x" if "vi2" in name and "MEKF" not in name else ""
+        yield Row(
+            f"{name}, N = {MANY}", "gnc", value, "thousand trial-steps/s", *_beside(each, seconds / steps), target
+        )
+
+
+def _fresh_trials() -> float:
+    """Return the time in which Basilisk builds and flies a trial, the best; its own controller sleeps 1 s more."""
+    times = []
+    for _ in range(FRESH):
+        start = time.perf_counter()
+        _peer_loop().run(H_S * STEPS)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _scenarios() -> Iterator[Row]:
+    """Campaigns in processes of their own."""
+    one = fresh.measured("campaign", "pointing", 4 * CHUNK, 1, CHUNK, *POINTING)
+    two = fresh.measured("campaign", "pointing", 4 * CHUNK, WORKERS, CHUNK, *POINTING)
+    case = f"pointing, {4 * CHUNK} trials in chunks of {CHUNK}"
+    yield Row(f"{case}, 1 process", "gnc", 1e-3 * one.trial_steps / one.seconds, "thousand trial-steps/s")
+    gain = one.seconds / two.seconds
+    value = 1e-3 * two.trial_steps / two.seconds
+    yield Row(
+        f"{case}, {WORKERS} workers", "gnc", value, "thousand trial-steps/s", "1 process", gain, ">= 1.8x"
+    )
+    yield Row(f"{case}: peak memory of a process", "gnc", max(one.peak_MB, two.peak_MB), "MB")
+    met = fresh.measured("campaign", "rendezvous", 100, 1, 100)
+    yield Row("rendezvous, 620 s each, 100 trials, 1 process", "gnc", 100 / met.seconds, "trials/s")
+    yield Row("rendezvous: peak memory", "gnc", met.peak_MB, "MB")
+    rate = 1e-3 * met.trial_steps / met.seconds
+    yield Row("rendezvous, N = 100", "gnc", rate, "thousand trial-steps/s")

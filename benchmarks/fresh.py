@@ -1,0 +1,87 @@
+"""Time and peak memory of a job in a process of its own: `python -m benchmarks.fresh JOB ARGUMENTS` prints them.
+
+    campaign SCENARIO TRIALS WORKERS CHUNK [KEY=VALUE ...]     a Monte Carlo campaign, kernels loaded before
+    batch TRIALS STEPS                                         the attitude loop, all trials in one batch
+    bodies B                                                   accelerations of 1000 trees of B bodies, once
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+
+
+class Cost(NamedTuple):
+    """What a job took."""
+
+    seconds: float
+    peak_MB: float  # of the largest process
+    trial_steps: float  # of the truth, in all trials
+
+
+@functools.cache
+def measured(*arguments: Any) -> Cost:
+    """Run a job in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.fresh", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def campaign(name: str, trials: str, workers: str, chunk: str, *settings: str) -> tuple[float, float]:
+    """Fly a campaign; the time is that of flying and storing, the workers' start included."""
+    from gnc.scenarios import monte_carlo
+    from gnc.scenarios.run import resolve
+
+    config = resolve(name, [f"trials={trials}", *settings])[1]
+    monte_carlo.ScenarioFlight(name, config, config.seed).fly(np.arange(2))
+    on = monte_carlo.engine("local", int(workers), None)
+    with tempfile.TemporaryDirectory() as folder:
+        flown = monte_carlo.run(name, config, Path(folder) / "out", on=on, chunk_size=int(chunk))
+    return flown.timing["fly_s"], int(trials) * round(config.duration_s / config.truth_step_s)
+
+
+def batch(trials: str, steps: str) -> tuple[float, float]:
+    """Fly the attitude loop of all trials at once."""
+    from benchmarks import attitude_loop
+
+    attitude_loop.perfect(2, 1.0).fly()
+    ready = attitude_loop.perfect(int(trials), attitude_loop.H_S * int(steps))
+    start = time.perf_counter()
+    ready.fly()
+    return time.perf_counter() - start, int(trials) * int(steps)
+
+
+def bodies(count: str) -> tuple[float, float]:
+    """Compute the accelerations of a thousand trees, best of five."""
+    from benchmarks.timing import interleaved
+    from gnc.models.multibody.articulated import accelerations
+    from tests.models.multibody import samples
+
+    n = int(count)
+    tree = samples.tree(1, "R" * (n - 1), list(range(n - 1)))
+    x, effort = samples.state(1, tree, (1000,)), samples.loads(2, tree, (1000,))[0]
+    best = interleaved({"gnc": lambda: accelerations(tree, x, effort)}, seconds=0.2)
+    return best["gnc"], 1000
+
+
+def main(job: str, *arguments: str) -> None:
+    """Do a job and print what it took."""
+    seconds, trial_steps = {"campaign": campaign, "batch": batch, "bodies": bodies}[job](*arguments)
+    who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    peak_MB = max(resource.getrusage(process).ru_maxrss for process in who) / 1024.0
+    print(json.dumps(Cost(seconds, peak_MB, trial_steps)._asdict()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,118 @@
+"""Attitude filters: driven by a gyro, or by the dynamics of the body."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc.estimators.attitude_belief import Belief
+from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias
+from gnc.estimators.gyro_mekf import GyroMekf
+from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.mekf import Mekf
+from gnc.models.sensors import Gyro, Measurement
+from gnc.models.states import AttitudeState
+from gnc.scenarios.replay import config, filter_config
+from gnc.scenarios.replay.driven import Array, First, Sample, blocks, given, named, variance
+
+SILENT = Measurement(np.zeros(3), False)
+NOTHING = np.zeros(3)
+RATIOS = ("xx", "yy", "xy", "xz", "yz")  # of the inertia's deviation; zz is less the sum of the first two
+
+
+class GyroDriven:
+    """Gyro MEKF: a gyro sample moves it."""
+
+    def __init__(self, chosen: filter_config.GyroMekfFilter, gyro: Gyro, common: dict[str, Any]) -> None:
+        self._biased = chosen.magnetometer_walk is not None
+        special: dict[str, Any] = {"coast_sigma": chosen.coast_sigma, "magnetometer_walk": chosen.magnetometer_walk}
+        self.filter = GyroMekf(gyro=gyro, **special, **common)
+        self.errors = named("a", "bias", *(["magnetometer_bias"] if self._biased else []))
+
+    def start_size(self, start: config.Start) -> int:
+        """Return the size of the whole error state."""
+        return len(self.errors)
+
+    def begin(self, first: First, start: config.Start, held: Sample) -> Any:
+        """Return the belief before the first sample."""
+        bias = variance(np.radians(start.sigma_bias_deg_s))
+        magnetometer = [variance(start.sigma_magnetometer_T)] if self._biased else []
+        C = given(start)
+        return self.filter.start(
+            first.q_IB, blocks(first.C[:3, :3], bias, *magnetometer) if C is None else C, start.bias
+        )
+
+    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
+        """Move at the rate of the sample."""
+        return self.filter.predict(belief, SILENT if held is None else held, h)
+
+    def coast(self, belief: Any, h: float, end: Sample) -> Any:
+        """Move at the last rate, which is trusted less."""
+        return self.filter.predict(belief, SILENT, h)
+
+    def columns(self, belief: Any) -> dict[str, Array]:
+        """Return attitude, rate, biases and C."""
+        found = {"q_IB": belief.q_IB, "w_B": belief.w_B, "bias": belief.bias, "C": belief.C}
+        return found | ({"magnetometer_bias": belief.magnetometer_bias} if self._biased else {})
+
+
+class Field(NamedTuple):
+    """What acts on a dipole."""
+
+    B_I: Array
+
+
+class ByTorque:
+    """Dynamics-driven MEKF: known torques and wheels move it, and the field by its dipole."""
+
+    def __init__(
+        self, chosen: filter_config.MekfFilter, biases: tuple[SensorBias, ...], common: dict[str, Any]
+    ) -> None:
+        psd = np.diag(np.asarray(chosen.torque_psd)) if np.ndim(chosen.torque_psd) else chosen.torque_psd
+        self._chosen, self._biases, extras = chosen, 3 * len(biases), list[ExtraState](biases)
+        self.errors = named("a", "w", *(bias.name for bias in biases))
+        if chosen.dipole_sigma_Am2 > 0.0:
+            extras.append(ResidualDipole(walk=chosen.dipole_walk))
+            self.errors += named("dipole")
+        if chosen.inertia_sigma_kgm2 > 0.0:
+            extras.append(Inertia(form="ratios"))
+            self.errors += tuple(f"inertia_{part}" for part in RATIOS)
+        self.filter = Mekf(np.array(chosen.J), chosen.method, psd, tuple(extras), substeps=chosen.substeps, **common)
+
+    def start_size(self, start: config.Start) -> int:
+        """Return that of the whole error state beside a momentum, that of attitude and rate beside a rate."""
+        return 6 if start.P_B is None else self.filter.size
+
+    def begin(self, first: First, start: config.Start, held: Sample) -> Any:
+        """Return the belief at the first attitude."""
+        k, rho_B = self.filter.size - 6, NOTHING if held is None else held.z[6:9]
+        values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(k - self._biases)])
+        if start.P_B is not None:
+            parts = first.q_IB, np.array(start.P_B), rho_B, values, np.array(start.C)
+            return Belief(*parts, np.zeros(()), np.zeros(()))
+        C = blocks(first.C[:3, :3], variance(np.radians(start.sigma_rate_deg_s))) if start.C is None else given(start)
+        x = AttitudeState(np.asarray(first.q_IB), np.array(start.w_B))
+        return self.filter.start(x, C, rho_B, values, self._prior(start))
+
+    def _prior(self, start: config.Start) -> Array:
+        """Return the covariance of the extra states."""
+        sigmas = {"bias": np.radians(start.sigma_bias_deg_s), "dipole": self._chosen.dipole_sigma_Am2}
+        sigmas["inertia"] = self._chosen.inertia_sigma_kgm2
+        return np.diag([sigmas[name.split("_")[0]] ** 2 for name in self.errors[6:]])
+
+    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
+        """Move under the known torque, the wheels at their momentum, the dipole in the field."""
+        tau_B, B_I = (NOTHING, NOTHING) if held is None else (held.z[:3], held.z[9:])
+        return self.filter.predict(belief, tau_B, h, None if end is None else end.z[6:9], Field(B_I))
+
+    def coast(self, belief: Any, h: float, end: Sample) -> Any:
+        """Move freely, but for the wheels."""
+        return self.move(belief, None, h, end)
+
+    def columns(self, belief: Any) -> dict[str, Array]:
+        """Return attitude, rate, extra states and C."""
+        found = {"q_IB": belief.q_IB, "w_B": self.filter.state(belief).w_B, "C": self.filter.covariance(belief)}
+        more = {"bias": belief.extras[..., : self._biases]} if self._biases else {}
+        others = [extra.name for extra in self.filter.extras[self._biases // 3 :]]
+        return found | more | {name: self.filter.extra(belief, name) for name in others}

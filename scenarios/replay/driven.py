@@ -1,0 +1,72 @@
+"""The small face behind which replay drives its filters, and what they share.
+
+It moves with the last sample of its driver (gyro, or known inputs), held over h, or coasts without it; `end` is the
+driver's sample at the end of h, if there is one. What is recorded is found for many beliefs at once, stacked along the
+first axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gnc.models.sensors import Measurement
+from gnc.scenarios.replay import config
+
+Array = Any
+Sample = Measurement | None  # of what drives the filter
+
+
+class First(NamedTuple):
+    """The first attitude and position, with the covariance of both (6, 6); the attitude's first."""
+
+    q_IB: Array
+    r_IB: Array
+    C: Array
+
+
+class Driven(Protocol):
+    """What the runner asks of a filter."""
+
+    filter: Any
+    errors: tuple[str, ...]  # names of the rows of C
+
+    def start_size(self, start: config.Start) -> int:
+        """Return how many rows start.C has."""
+
+    def begin(self, first: First, start: config.Start, held: Sample) -> Any:
+        """Return the first belief."""
+
+    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
+        """Predict with what drives the filter."""
+
+    def coast(self, belief: Any, h: float, end: Sample) -> Any:
+        """Predict without."""
+
+    def columns(self, belief: Any) -> dict[str, Array]:
+        """Return what is recorded."""
+
+
+def blocks(*sigmas_or_blocks: Array) -> Array:
+    """Return the covariance with these blocks on its diagonal."""
+    n = sum(len(b) for b in sigmas_or_blocks)
+    C, at = np.zeros((n, n)), 0
+    for b in sigmas_or_blocks:
+        C[at : at + len(b), at : at + len(b)], at = b, at + len(b)
+    return C
+
+
+def variance(sigma: float, n: int = 3) -> Array:
+    """Return the covariance of n independent errors."""
+    return sigma**2 * np.eye(n)
+
+
+def given(start: config.Start) -> Array | None:
+    """Return the covariance that the configuration states, if it does."""
+    return None if start.C is None else np.array(start.C)
+
+
+def named(*groups: str) -> tuple[str, ...]:
+    """Return the names of vectors' components."""
+    return tuple(f"{group}_{axis}" for group in groups for axis in "xyz")

@@ -1,0 +1,180 @@
+"""Takes down what a scenario's filter is given in flight, as columns of a log; the flight keeps its bits.
+
+The loop also predicts only to look ahead, for a command or a record, and throws the result away. What counts are the
+predictions that lead to the belief which a measurement corrects, so these are found by going back from there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.loop import Instrument, Loop
+from gnc.models.sensors import Measurement
+from gnc.scenarios.replay.log_writer import measured
+
+Array = Any
+Columns = dict[str, Array]
+
+
+def names(name: str, n: int) -> list[str]:
+    """Return the names of the columns of a vector."""
+    return [f"{name}_{i}" for i in range(n)]
+
+
+class Step(NamedTuple):
+    """A prediction."""
+
+    before: Any  # belief
+    after: Any
+    start: int  # tick
+    end: int
+    during: Columns  # known inputs, held from its start on
+    at_end: Columns  # what is known of its end
+
+
+class Tap:
+    """A filter that keeps what it was given last."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.predicted: tuple[Any, ...] = ()  # by `predict`, after the belief
+        self.env: Any = None  # of `update`
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def predict(self, belief: Any, *given: Any) -> Any:
+        """Predict."""
+        self.predicted = given
+        return self._inner.predict(belief, *given)
+
+    def update(self, belief: Any, sensor: Any, measurement: Any, env: Any = None, gated: bool = True) -> Any:
+        """Update."""
+        self.env = env
+        return self._inner.update(belief, sensor, measurement, env, gated)
+
+
+class Rows:
+    """Rows by tick, of which each holds some of the columns."""
+
+    def __init__(self, h: float) -> None:
+        self.h = h
+        self._rows: dict[int, Columns] = {}
+        self._readings: dict[str, dict[int, Measurement]] = {}
+
+    def tick(self, t: float) -> int:
+        """Return a time as a number of ticks."""
+        return round(t / self.h)
+
+    def add(self, tick: int, values: Mapping[str, Array]) -> None:
+        """Put vectors (n,) into a row."""
+        self._rows.setdefault(tick, {}).update({name: np.ravel(value) for name, value in values.items()})
+
+    def read(self, tick: int, name: str, measurement: Any) -> None:
+        """Put a measurement into a row."""
+        self._rows.setdefault(tick, {})
+        one = Measurement(np.ravel(measurement[0]), bool(np.ravel(measurement[1])[0]))
+        self._readings.setdefault(name, {})[tick] = one
+
+    def columns(self, held: tuple[str, ...]) -> Columns:
+        """Return all columns, empty fields NaN; of what is held the last row has what the one before had."""
+        ticks = sorted(self._rows)
+        sizes = {name: len(value) for row in self._rows.values() for name, value in row.items()}
+        found = {"t_s": np.array([tick * self.h for tick in ticks])}
+        for name, n in sizes.items():
+            values = np.array([self._rows[tick].get(name, np.full(n, np.nan)) for tick in ticks])
+            if name in held and len(values) > 1:
+                values[-1] = values[-2]  # it acts on nothing any more
+            found |= dict(zip(names(name, n), values.T, strict=True))
+        for name, readings in self._readings.items():
+            found |= measured(name, [readings.get(tick) for tick in ticks])
+        return found
+
+    def __contains__(self, tick: int) -> bool:
+        return tick in self._rows
+
+
+class Recorder:
+    """The loop's navigation with a pencil: subclasses know what a filter is given, and what surrounds its sensors."""
+
+    held: tuple[str, ...] = ()  # columns of known inputs
+
+    def __init__(self, navigation: Any, belief: Any, h: float) -> None:
+        self.navigation, self.rows = navigation, Rows(h)
+        self._last, self._steps = belief, dict[int, Step]()
+        self._truth: dict[int, Columns] = {}
+
+    def connected(self, loop: Loop) -> Loop:
+        """Return the loop that is taken down: its navigation is this, and the truth is noted where it is measured."""
+        return dataclasses.replace(loop, navigation=self, instruments=[self._noting(i) for i in loop.instruments])
+
+    def _noting(self, instrument: Instrument) -> Instrument:
+        def measure(x: Any, t: float, noise: Any) -> Any:
+            self._truth[self.rows.tick(t)] = self.truth(x)
+            return instrument.measure(x, t, noise)
+
+        return dataclasses.replace(instrument, measure=measure)
+
+    def predict(self, belief: Any, command: Any, report: Any, t: float, h: float) -> Any:
+        """Move over h."""
+        after = self.navigation.predict(belief, command, report, t, h)
+        ticks = self.rows.tick(t), self.rows.tick(t + h)
+        self._steps[id(after)] = Step(belief, after, *ticks, *self.given())
+        return after
+
+    def update(self, belief: Any, name: str, measurement: Any, t: float) -> tuple[Any, Any]:
+        """Correct with a measurement."""
+        self._commit(belief)
+        self._last, innovation = self.navigation.update(belief, name, measurement, t)
+        tick = self.rows.tick(t)
+        self.rows.read(tick, name, self.measurement(measurement))
+        self.rows.add(tick, self.surroundings(name))
+        return self._last, innovation
+
+    def _commit(self, belief: Any) -> None:
+        """Write down the predictions that led to a belief."""
+        led = []
+        while belief is not self._last:
+            led.append(self._steps[id(belief)])
+            belief = led[-1].before
+        for step in reversed(led):
+            self.rows.add(step.start, step.during)
+            self.rows.add(step.end, step.at_end)
+        self._steps.clear()
+
+    def columns(self) -> Columns:
+        """Return the log, with the truth wherever a measurement was used."""
+        for tick, truth in self._truth.items():
+            if tick in self.rows:
+                self.rows.add(tick, truth)
+        found = self.rows.columns(self.held)
+        if len(found["t_s"]) < 2:
+            raise InputError("duration_s: too short for two measurements; fly longer")
+        return found
+
+    # What subclasses know
+
+    def truth(self, x: Any) -> Columns:
+        """Return the true state as columns."""
+        raise NotImplementedError
+
+    def given(self) -> tuple[Columns, Columns]:
+        """Return what the filter was told of a prediction: of all of it, and of its end."""
+        raise NotImplementedError
+
+    def measurement(self, measurement: Any) -> Any:
+        """Return (z, valid)."""
+        return measurement
+
+    def surroundings(self, name: str) -> Columns:
+        """Return what the sensor of this name refers to."""
+        raise NotImplementedError
+
+    def config(self) -> dict[str, Any]:
+        """Return the configuration by which replay reads the log."""
+        raise NotImplementedError

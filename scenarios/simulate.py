@@ -1,0 +1,64 @@
+"""Fly one trial of a scenario and leave its measurements as a log, with the configuration by which replay reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.files import replacing
+from gnc.scenarios import dispersed
+from gnc.scenarios.attitude.navigation import MekfNavigation
+from gnc.scenarios.config.base import validate
+from gnc.scenarios.config.toml_text import dump
+from gnc.scenarios.replay.attitude_recorder import AttitudeRecorder
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.log_writer import check_path, write_log
+from gnc.scenarios.replay.recorder import Recorder
+from gnc.scenarios.scenario import Scenario, ScenarioConfig
+
+RECORDERS: dict[type, Callable[[Any, Any, float], Recorder]] = {MekfNavigation: AttitudeRecorder}
+SIMULATED = "pointing and attitude-only"
+FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
+
+
+class Simulated(NamedTuple):
+    """What a flight left."""
+
+    files: list[Path]
+    config: Path
+    rows: int
+    ticks: int  # flown
+    steps: int  # asked for
+
+
+def simulate(
+    scenario: Scenario,
+    config: ScenarioConfig,
+    seed: int,
+    trial: int,
+    log: Path,
+    progress: Callable[[int, int], None] | None = None,
+) -> Simulated:
+    """Fly a trial, write the log in the format of its suffix, and the configuration beside it."""
+    check_path(log)
+    group = dispersed.groups(config, scenario.dispersible, seed, np.array([trial]))[0]
+    prepared = scenario.build(group.config, seed, group.trials)
+    kind = RECORDERS.get(type(prepared.loop.navigation))
+    if kind is None:
+        raise InputError(f"scenario: {scenario.name} cannot be simulated to a log; {SIMULATED} can")
+    recorder = kind(prepared.loop.navigation, prepared.belief, prepared.loop.h)
+    loop = recorder.connected(prepared.loop)
+    flown = loop.fly(prepared.truth, prepared.belief, prepared.memory, progress=progress)
+    columns = recorder.columns()
+    steps = np.diff(columns["t_s"])
+    gap_steps = max(FEWEST_STEPS, 2.0 * float(steps.max() / steps.min()))  # inputs of a simulation have no gaps
+    told = {"log": {"time": "t_s", "step_s": loop.h, "gap_steps": gap_steps}, **recorder.config()}
+    chosen, beside = validate(told, Replay, "simulate"), log.with_suffix(".toml")
+    files = write_log(log, {"": columns})
+    with replacing(beside) as temporary:
+        temporary.write_text(dump(chosen), encoding="utf-8")
+    return Simulated(files, beside, len(columns["t_s"]), flown.ticks, loop.steps)
