@@ -21,12 +21,15 @@ venv: .venv/installed ## create .venv and install the project with its tools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: venv ## fly filters and the papers' experiments, in short form; tables here, figures in out/
+demo: venv ## fly the main closed loop, a small Monte Carlo and a filter study; tables here, figures and a page in out/demo
+	rm -rf out/demo
 	$(BIN)/gnc --version
-	$(BIN)/gnc reproduce qvi/fig1
-	$(BIN)/gnc reproduce dqvi/filler
-	$(BIN)/gnc study sample-rate --rates 5,2,1,0.5,0.2,0.1 --trials 50
-	@echo 'more: gnc list'
+	$(BIN)/gnc run pointing --trials 20 --out out/demo/pointing
+	$(BIN)/gnc report out/demo/pointing
+	$(BIN)/gnc monte-carlo pointing --trials 200 --set duration_s=1800 --out out/demo/monte-carlo
+	$(BIN)/gnc report out/demo/monte-carlo
+	$(BIN)/gnc study sample-rate --rates 5,1,0.2,0.1 --trials 50 --out out/demo/study
+	@echo 'open out/demo/pointing/report.html; more: gnc list'
 
 test: venv ## run the fast tests
 	$(BIN)/python -m pytest -q -n $(JOBS)

@@ -13,7 +13,17 @@ from rich.table import Table
 from benchmarks.machine import description
 from benchmarks.timing import Row
 
-PARTS = ["kernels", "algebra", "filters", "control", "multibody", "accuracy", "startup"]
+PARTS = [
+    "kernels",
+    "algebra",
+    "filters",
+    "control",
+    "multibody",
+    "closed_loop",
+    "scaling",
+    "accuracy",
+    "startup",
+]
 RESULTS = Path(__file__).with_name("results.md")
 COLUMNS = ["case", "figure", "beside", "ratio", "target"]
 

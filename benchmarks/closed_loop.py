@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from benchmarks import attitude_loop, fresh
-from benchmarks.attitude_loop import H_S, K, P, SIGMA_0, STEPS, W_0, J
+from benchmarks.attitude_loop import H_S, SIGMA_0, STEPS, W_0, J, K, P
 from benchmarks.peers import peer
 from benchmarks.timing import Row, interleaved
 from gnc import quaternion
@@ -50,7 +48,9 @@ def _agreement() -> Iterator[Row]:
     for method in ("vi2", "vi4"):
         ours = attitude_loop.perfect(1, COMPARED_S, method).fly().q_IB[0]
         apart = float(quaternion.angle_between(ours, theirs.q_IB))
-        yield Row(f"{method}: attitude at {COMPARED_S:g} s apart from Basilisk's", "gnc", apart, "rad", target="< 1e-5 rad")
+        yield Row(
+            f"{method}: attitude at {COMPARED_S:g} s apart from Basilisk's", "gnc", apart, "rad", target="< 1e-5 rad"
+        )
 
 
 def _loops(trials: int, seconds: float) -> Calls:
@@ -107,17 +107,18 @@ def _fresh_trials() -> float:
     return min(times)
 
 
+def by_workers() -> list[fresh.Cost]:
+    """Fly the same campaign in one process and by workers."""
+    return [fresh.measured("campaign", "pointing", 4 * CHUNK, n, CHUNK, *POINTING) for n in (1, WORKERS)]
+
+
 def _scenarios() -> Iterator[Row]:
     """Campaigns in processes of their own."""
-    one = fresh.measured("campaign", "pointing", 4 * CHUNK, 1, CHUNK, *POINTING)
-    two = fresh.measured("campaign", "pointing", 4 * CHUNK, WORKERS, CHUNK, *POINTING)
+    one, two = by_workers()
     case = f"pointing, {4 * CHUNK} trials in chunks of {CHUNK}"
     yield Row(f"{case}, 1 process", "gnc", 1e-3 * one.trial_steps / one.seconds, "thousand trial-steps/s")
-    gain = one.seconds / two.seconds
-    value = 1e-3 * two.trial_steps / two.seconds
-    yield Row(
-        f"{case}, {WORKERS} workers", "gnc", value, "thousand trial-steps/s", "1 process", gain, ">= 1.8x"
-    )
+    gain, value = one.seconds / two.seconds, 1e-3 * two.trial_steps / two.seconds
+    yield Row(f"{case}, {WORKERS} workers", "gnc", value, "thousand trial-steps/s", "1 process", gain, ">= 1.8x")
     yield Row(f"{case}: peak memory of a process", "gnc", max(one.peak_MB, two.peak_MB), "MB")
     met = fresh.measured("campaign", "rendezvous", 100, 1, 100)
     yield Row("rendezvous, 620 s each, 100 trials, 1 process", "gnc", 100 / met.seconds, "trials/s")

@@ -1,8 +1,8 @@
 """Time and peak memory of a job in a process of its own: `python -m benchmarks.fresh JOB ARGUMENTS` prints them.
 
-    campaign SCENARIO TRIALS WORKERS CHUNK [KEY=VALUE ...]     a Monte Carlo campaign, kernels loaded before
-    batch TRIALS STEPS                                         the attitude loop, all trials in one batch
-    bodies B                                                   accelerations of 1000 trees of B bodies, once
+- `campaign SCENARIO TRIALS WORKERS CHUNK [KEY=VALUE ...]`: a Monte Carlo campaign, kernels loaded before
+- `batch TRIALS STEPS`: the attitude loop, all trials in one batch
+- `bodies B`: accelerations of 1000 trees of B bodies, once
 """
 
 from __future__ import annotations

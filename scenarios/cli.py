@@ -129,9 +129,34 @@ def _fly(
         raise typer.Exit(CHECK_FAILED)
 
 
+@app.command("simulate")
+def _simulate(
+    name: Name,
+    log: Annotated[Path, typer.Option(help="File of the log: .csv, .parquet, .h5, .npz or .mat.")],
+    settings: Settings = None,
+    seed: Seed = None,
+    trial: Annotated[int, typer.Option(min=0, help="Which trial is flown.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Fly one trial and write its measurements as a log for gnc replay, with the configuration beside it."""
+    from gnc.scenarios import display, progress, run, simulate
+
+    found, config = run.resolve(name, settings or ())
+    chosen = config.seed if seed is None else seed
+    with progress.bar(found.name) as moved:
+        outcome = simulate.simulate(found, config, chosen, trial, log, moved)
+    if as_json:
+        print(display.as_json(outcome.report()))
+    else:
+        simulate.show(outcome)
+    if outcome.interrupted:
+        print(f"gnc: stopped at {outcome.until_s:g} s of {config.duration_s:g} s", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
 @app.command("report")
 def _report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run or gnc monte-carlo.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run, monte-carlo or replay.")],
     trial: Annotated[int | None, typer.Option(min=0, help="Which trial is played back; by default the first.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
 ) -> None:

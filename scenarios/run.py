@@ -56,10 +56,19 @@ class Outcome:
             "metrics": dict(self.verdict.metrics),
             "checks": [asdict(check) for check in self.verdict.checks],
             "lost": [{"trial": trial, "reason": reason} for trial, reason in self.verdict.lost.items()],
+            "comparison": self._comparison(),
             "interrupted": self.interrupted,
             "version": __version__,
             "out": None if self.out is None else str(self.out),
         }
+
+    def _comparison(self) -> dict[str, Any] | None:
+        """The contestants side by side."""
+        found = self.verdict.comparison
+        if found is None:
+            return None
+        rows = [[who, *[self.verdict.metrics[key] for key in keys]] for who, keys in found.rows.items()]
+        return {"title": found.title, "columns": list(found.columns), "rows": rows}
 
 
 def resolve(name: str, settings: Sequence[str] = ()) -> tuple[Scenario, ScenarioConfig]:
@@ -134,9 +143,15 @@ def write(outcome: Outcome, out: Path) -> None:
 def show(outcome: Outcome) -> None:
     """The outcome for people."""
     verdict, name = outcome.verdict, outcome.scenario.name
-    rows = [(key, number(value)) for key, value in verdict.metrics.items()]
+    side_by_side = verdict.comparison
+    compared = set() if side_by_side is None else {key for keys in side_by_side.rows.values() for key in keys}
+    rows = [(key, number(value)) for key, value in verdict.metrics.items() if key not in compared]
     table(f"{name}: {outcome.scenario.title}", ("metric", "value"), rows)
     print()
+    if side_by_side is not None:
+        cells = [(who, *[number(verdict.metrics[key]) for key in keys]) for who, keys in side_by_side.rows.items()]
+        table(side_by_side.title, side_by_side.columns, cells)
+        print()
     checks = [(c.name, number(c.value), bound_text(c), "ok" if c.ok else "FAILED") for c in verdict.checks]
     table(
         f"checks, {outcome.flight.sizes['trial']} trials, seed {outcome.seed}",

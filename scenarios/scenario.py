@@ -59,6 +59,14 @@ class Prepared:
     observe_innovation: Callable[[str, Any], Mapping[str, Any]] | None = None
 
 
+class Comparison(NamedTuple):
+    """Metrics that read better side by side: one row per contestant."""
+
+    title: str
+    columns: Sequence[str]  # the first is that of the names
+    rows: Mapping[str, Sequence[str]]  # name -> keys of its metrics
+
+
 class Verdict(NamedTuple):
     """What a flight was worth."""
 
@@ -68,6 +76,7 @@ class Verdict(NamedTuple):
     lost: Mapping[int, str]  # trial -> reason
     success: Any = None  # (trials,) bool: whether a trial by itself meets the criteria; None: whether it is not lost
     over_time: Mapping[str, Any] = {}  # (trials, time) each, of which Monte Carlo draws bands
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True)

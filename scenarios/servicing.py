@@ -54,8 +54,8 @@ class ServicingConfig(ScenarioConfig):
 
     The truth is a tree of four bodies by the variational integrator. Flight software believes in nominal masses: a
     filter of one rigid body, its arm half way, that is told the reaction of the planned motion; pose control that
-    feeds this reaction forward; servos in the joints. `controller.feedforward = false` and `filter.knows_arm = false`
-    leave the reaction to feedback alone.
+    feeds this reaction forward; servos in the joints. `controller.feedforward = false` leaves the reaction to feedback
+    alone: p99.7 of the pointing is then 2.0 deg instead of 0.17. With `filter.knows_arm = false` the filter is lost.
     """
 
     scenario: Literal["servicing"] = "servicing"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +26,22 @@ SIMULATED = "pointing and attitude-only"
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 
-class Simulated(NamedTuple):
-    """What a flight left."""
+@dataclass(frozen=True)
+class Simulated:
+    """A trial that was flown and taken down."""
 
-    files: list[Path]
+    scenario: str
+    seed: int
+    trial: int
+    log: Path
     config: Path
     rows: int
-    ticks: int  # flown
-    steps: int  # asked for
+    until_s: float
+    interrupted: bool
+
+    def report(self) -> dict[str, Any]:
+        """The outcome for machines."""
+        return {**asdict(self), "log": str(self.log), "config": str(self.config)}
 
 
 def simulate(
@@ -58,7 +67,17 @@ def simulate(
     gap_steps = max(FEWEST_STEPS, 2.0 * float(steps.max() / steps.min()))  # inputs of a simulation have no gaps
     told = {"log": {"time": "t_s", "step_s": loop.h, "gap_steps": gap_steps}, **recorder.config()}
     chosen, beside = validate(told, Replay, "simulate"), log.with_suffix(".toml")
-    files = write_log(log, {"": columns})
+    write_log(log, {"": columns})
     with replacing(beside) as temporary:
         temporary.write_text(dump(chosen), encoding="utf-8")
-    return Simulated(files, beside, len(columns["t_s"]), flown.ticks, loop.steps)
+    until_s, cut = flown.ticks * loop.h, flown.ticks < loop.steps
+    return Simulated(scenario.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut)
+
+
+def show(outcome: Simulated) -> None:
+    """The outcome for people."""
+    what = f"{outcome.scenario}, trial {outcome.trial}, seed {outcome.seed}"
+    print(f"{what}: {outcome.rows} rows over {outcome.until_s:g} s")
+    for path in (outcome.log, outcome.config):
+        print(f"wrote {path}")
+    print(f"read it: gnc replay {outcome.log} --config {outcome.config}")

@@ -11,7 +11,7 @@ import numpy as np
 from gnc.scenarios.attitude import figures, score
 from gnc.scenarios.papers.case import Check, at_most, within
 from gnc.scenarios.plots import COLOURS
-from gnc.scenarios.scenario import Verdict
+from gnc.scenarios.scenario import Comparison, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,8 @@ def judge(config: Any, flight: Dataset) -> Verdict:
         "wheel_max_Nms": np.abs(flight["wheel_Nms"].values).max(axis=(1, 2)),
     }
     over_time = {"pointing_error_deg": pointing, "knowledge_error_deg": knowledge}
-    return Verdict(per_trial, metrics, checks, lost, over_time=over_time)
+    beside = side_by_side(flight) if "filter_pointing_deg" in flight else None
+    return Verdict(per_trial, metrics, checks, lost, over_time=over_time, comparison=beside)
 
 
 def _tumbling(config: Any, t: Array) -> Array:
@@ -84,6 +85,16 @@ def compared(config: Any, flight: Dataset) -> dict[str, float]:
         kept = np.isfinite(pointing).all(axis=1) & np.isfinite(knowledge).all(axis=1) & ~far
         found |= {f"lost_{name}": int(np.sum(~kept))} | scored(config, t, pointing, knowledge, kept, f"_{name}")
     return found
+
+
+def side_by_side(flight: Dataset) -> Comparison:
+    """Return the metrics of all filters as a table."""
+    keys = ("lost", "tumble_rms_deg", "final_rms_deg", "final_knowledge_rms_deg")
+    rows = {name: [f"{key}_{name}" for key in keys] for name in flight["filter"].values.tolist()}
+    columns = ("filter and process noise", "lost", "tumble RMS [deg]", "final pointing [deg]", "final knowledge [deg]")
+    return Comparison(
+        f"filters on the same {flight.sizes['trial']} trials; all that divide their steps tie", columns, rows
+    )
 
 
 def comparisons(config: Any, metrics: Mapping[str, float]) -> list[Check]:

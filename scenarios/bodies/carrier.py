@@ -30,7 +30,7 @@ class CarrierState(NamedTuple):
     dq_IB: Array  # (trials, 8)
     chi_B: Array  # (trials, 6)
     cargo: PoseState  # the carrier's own state while it is on board
-    closest_m: Array  # (trials,) least clearance since the release
+    closest_m: Array  # (trials,) least clearance since the release; NaN before
     parting: Array  # (trials, 2) relative error of momentum and energy at the release
     spent: Array  # (trials, 2) impulse of torque and force [N m s, N s]
     books: Books
@@ -69,7 +69,7 @@ class Carrier:
         n = len(dq_IB)
         own = PoseState(dq_IB, chi_B)
         nothing = np.full((n, 2), np.nan)
-        empty = np.full(n, np.inf), nothing, np.zeros((n, 2))
+        empty = np.full(n, np.nan), nothing, np.zeros((n, 2))
         return CarrierState(dq_IB, chi_B, own, *empty, books.opened(self.whole.momentum(own)))
 
     def step(self, x: CarrierState, command: Array, t: float, h: float) -> CarrierState:

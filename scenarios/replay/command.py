@@ -17,16 +17,19 @@ def replay(
     log: Annotated[Path, typer.Argument(help="CSV, Parquet, HDF5, NPZ or MAT file, or a folder of CSV or Parquet.")],
     config: Annotated[Path, typer.Option(help="TOML file that maps columns and states the filter; docs/replay.md.")],
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/replay"),
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
     """Run a filter on recorded data: estimates, consistency, and an account of the data."""
     from gnc.scenarios import display
-    from gnc.scenarios.config.base import read
+    from gnc.scenarios.config import override, read
     from gnc.scenarios.replay import account, show
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.session import connect
 
-    chosen = read(config, Replay)
+    chosen = override(read(config, Replay), settings or ())
     session = connect(log, chosen, out)
     with _progress() as step:
         session.run(step)

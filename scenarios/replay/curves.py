@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc import quaternion
 from gnc.scenarios.replay import score
-from gnc.scenarios.replay.session import Session
+from gnc.scenarios.replay.kept import Kept
 
 Array = Any
 
@@ -16,6 +17,12 @@ POINTS = 2000
 BINS = 150
 FEWEST_IN_BIN = 20
 SIGMAS = 3.0
+DEGREE = np.pi / 180.0
+MORE = {  # estimates beside the motion: their title, unit, and its size in SI
+    "bias": ("gyro bias", "deg/s", DEGREE),
+    "magnetometer_bias": ("magnetometer bias", "nT", 1e-9),
+    "dipole": ("residual dipole", "A m^2", 1.0),
+}
 
 
 class Curve(NamedTuple):
@@ -25,7 +32,7 @@ class Curve(NamedTuple):
     unit: str
     t: Array  # (n,)
     y: Array | None  # (n, 3) error or estimate; None: only the bounds are known
-    bound: Array  # (n, 3) about zero, or about y if that is an estimate
+    bound: Array | None  # (n, 3) about zero, or about y if that is an estimate
     about_zero: bool
 
 
@@ -41,42 +48,78 @@ class NisCurve(NamedTuple):
     rejected: Array  # times of rejected measurements, thinned
 
 
-def states(session: Session, outcome: dict[str, Any]) -> list[Curve]:
-    """Return errors of attitude and position with their bounds, and the bias."""
-    records = session.results.estimates()
-    part = records[:: max(1, -(-len(records) // POINTS))]
-    names, t = part.dtype.names or (), part["t"].astype(float)
-    sigma = part["sigma"] if "sigma" in names else np.sqrt(np.maximum(np.diagonal(part["C"], axis1=1, axis2=2), 0.0))
-    error, truth = None, outcome["truth"]
-    position = "r_IB" in names and session.config.truth is not None and session.config.truth.position is not None
-    if truth is not None:
-        offset = truth["offset"] or {"q_BT": [1.0, 0.0, 0.0, 0.0], "r_BT": [0.0, 0.0, 0.0]}
-        error = score.errors(part, np.array(offset["q_BT"]), np.array(offset["r_BT"]), position)
-    degrees = None if error is None else np.degrees(error[:, :3])
-    found = [Curve("attitude error", "deg", t, degrees, SIGMAS * np.degrees(sigma[:, :3]), True)]
-    if "r_IB" in names:
-        metres = error[:, 3:] if error is not None and position else None
-        found.append(Curve("position error, body axes", "m", t, metres, SIGMAS * sigma[:, 3:6], True))
-    rows = [i for i, name in enumerate(session.filter.errors) if name.startswith("bias")][:3]
-    if rows:
-        bias, bound = np.degrees(part["bias"][:, :3].astype(float)), SIGMAS * np.degrees(sigma[:, rows])
-        found.append(Curve("gyro bias", "deg/s", t, bias, bound, False))
+def thinned(kept: Kept) -> Array:
+    """Return as many of the estimates as a plot needs."""
+    records = kept.estimates
+    return records[:: max(1, -(-len(records) // POINTS))]
+
+
+def states(kept: Kept) -> list[Curve]:
+    """Return errors, or estimates where there is no truth, with their bounds: attitude, position, rate, biases."""
+    part = thinned(kept)
+    t, names = part["t"].astype(float), part.dtype.names or ()
+    found = [*_motion(kept, part, t), _rate(kept, part, t)]
+    for name, (title, unit, scale) in MORE.items():
+        if name in names:
+            y, bound = part[name][:, :3].astype(float) / scale, _bound(kept, part, name, scale)
+            found.append(Curve(title, unit, t, y, bound, False))
     return found
 
 
-def nis(session: Session) -> list[NisCurve]:
+def _bound(kept: Kept, part: Array, group: str, scale: float) -> Array | None:
+    """Return three sigma of the first vector whose name begins so, in units of `scale`; None if there is none."""
+    rows = [i for i, name in enumerate(kept.errors) if name.startswith(f"{group}_")][:3]
+    if not rows:
+        return None
+    if "sigma" in (part.dtype.names or ()):
+        return SIGMAS / scale * part["sigma"][:, rows].astype(float)
+    return SIGMAS / scale * np.sqrt(np.maximum(np.diagonal(part["C"], axis1=1, axis2=2)[:, rows], 0.0))
+
+
+def _offset(kept: Kept) -> tuple[Array, Array]:
+    """Return the constant offset of the truth's frame, none if it was not estimated."""
+    found = kept.outcome["truth"]["offset"] or {"q_BT": [1.0, 0.0, 0.0, 0.0], "r_BT": [0.0, 0.0, 0.0]}
+    return np.array(found["q_BT"]), np.array(found["r_BT"])
+
+
+def _motion(kept: Kept, part: Array, t: Array) -> list[Curve]:
+    """Return attitude and position, as errors against the truth if there is one."""
+    truth, placed = kept.config.truth, "r_IB" in (part.dtype.names or ())
+    turn, shift = _bound(kept, part, "a", DEGREE), _bound(kept, part, "r", 1.0)
+    if truth is None:
+        turned = quaternion.log(quaternion.canonical(part["q_IB"].astype(float))) / DEGREE
+        found = [
+            Curve("attitude, rotation vector", "deg", t, turned, None, False),
+            Curve("attitude error", "deg", t, None, turn, True),
+        ]
+        return found + ([Curve("position", "m", t, part["r_IB"].astype(float), shift, False)] if placed else [])
+    known = placed and truth.position is not None
+    error = score.errors(part, *_offset(kept), known)
+    found = [Curve("attitude error", "deg", t, error[:, :3] / DEGREE, turn, True)]
+    if placed:
+        found.append(Curve("position error, body axes", "m", t, error[:, 3:] if known else None, shift, True))
+    return found
+
+
+def _rate(kept: Kept, part: Array, t: Array) -> Curve:
+    """Return the rate, or its error if the truth has one."""
+    truth, bound, w_B = kept.config.truth, _bound(kept, part, "w", DEGREE), part["w_B"].astype(float)
+    if truth is None or truth.rate is None:
+        return Curve("rate", "deg/s", t, w_B / DEGREE, bound, False)
+    w_true = quaternion.rotate(_offset(kept)[0], part["truth_w_B"].astype(float))
+    return Curve("rate error", "deg/s", t, (w_true - w_B) / DEGREE, bound, True)
+
+
+def nis(kept: Kept) -> list[NisCurve]:
     """Return the mean NIS of every sensor over time."""
-    found, gate = [], session.config.filter.gate_probability
-    for i, channel in enumerate(session.channels):
-        records = session.results.innovations(i)
-        if records is None:
-            continue
+    found, gate = [], kept.config.filter.gate_probability
+    for name, records in kept.innovations.items():
         means, refused = _binned(records)
         if not means:
             continue
         t, mean, count = np.array(means).T
         m = records["y"].shape[1]
-        found.append(NisCurve(channel.name, m, t, mean, *score.nis_band(m, count, gate), refused))
+        found.append(NisCurve(name, m, t, mean, *score.nis_band(m, count, gate), refused))
     return found
 
 

@@ -62,6 +62,20 @@ def mapped(path: Path, dtype: np.dtype[Any], count: int) -> Array:
     return np.memmap(path, dtype, "r", start, count) if count else np.empty(0, dtype)
 
 
+def opened(path: Path) -> tuple[Array, dict[str, str]]:
+    """Map the records of a file that was written before, and return its attributes too."""
+    from scipy.io import netcdf_file
+
+    try:
+        with netcdf_file(path, "r", mmap=False) as file:
+            shapes = [(name, ">f8", v.shape[1:]) for name, v in file.variables.items()]
+            count = len(file.variables["t"].data)
+            attributes = {key: getattr(file, key).decode() for key in file._attributes}
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); give a directory of gnc replay") from None
+    return mapped(path, np.dtype(shapes), count), attributes
+
+
 def _header(shapes: Shapes, attributes: Mapping[str, str], record_bytes: int) -> bytes:
     """Return the header, by writing a file with one record and cutting the record off."""
     from scipy.io import netcdf_file

@@ -16,6 +16,8 @@ from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.statistics import percentiles
 from gnc.scenarios import config as configuration
 from gnc.scenarios.catalogue import scenario
+from gnc.scenarios.replay.kept import ESTIMATES
+from gnc.scenarios.report import replay_page
 from gnc.scenarios.report.page import Page, Plot, Scene, Series, Table, write_page
 from gnc.scenarios.run import CONFIG, HISTORY, METRICS
 
@@ -31,7 +33,7 @@ HIDDEN = ("q_",)  # what quaternions do is better seen in the scene
 
 
 def write(folder: Path, path: Path, trial: int | None = None) -> None:
-    """Write the page of a flight, or of a campaign."""
+    """Write the page of a flight, a campaign or a replay."""
     made = page(folder, trial)
     try:
         write_page(path, made)
@@ -42,7 +44,9 @@ def write(folder: Path, path: Path, trial: int | None = None) -> None:
 def page(folder: Path, trial: int | None = None) -> Page:
     """Return the page of the results in a directory."""
     if not (folder / METRICS).is_file() or not (folder / CONFIG).is_file():
-        raise InputError(f"{folder}: holds no results; give a directory of gnc run or gnc monte-carlo")
+        raise InputError(f"{folder}: holds no results; give a directory of gnc run, monte-carlo or replay")
+    if (folder / ESTIMATES).is_file():
+        return _replay(folder, trial)
     told = json.loads((folder / METRICS).read_text(encoding="utf-8"))
     text = (folder / CONFIG).read_text(encoding="utf-8")
     if not (folder / BANDS).is_file():
@@ -52,6 +56,12 @@ def page(folder: Path, trial: int | None = None) -> Page:
             f"--trial {trial}: a campaign keeps no trial; fly it: gnc run {folder / CONFIG} --trial {trial}"
         )
     return _campaign(told, text, history.load(folder / BANDS))
+
+
+def _replay(folder: Path, trial: int | None) -> Page:
+    if trial is not None:
+        raise InputError(f"--trial {trial}: a replay has no trials; leave it out")
+    return replay_page.page(folder)
 
 
 # A flight
@@ -69,6 +79,8 @@ def _flight(told: dict[str, Any], text: str, flight: Dataset, trial: int | None)
         Table("Checks", ("check", "value", "bound", "result"), checks),
         Table("Metrics", ("metric", "value"), list(told["metrics"].items())),
     ]
+    if beside := told.get("comparison"):
+        tables.insert(1, Table(beside["title"], beside["columns"], beside["rows"]))
     if told["lost"]:
         rows = [(entry["trial"], entry["reason"]) for entry in told["lost"]]
         tables.append(Table("Lost trials", ("trial", "reason"), rows))

@@ -1,0 +1,73 @@
+"""The outcome in words and rows, for the terminal and the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gnc.scenarios.replay.account import DROPPING
+
+DATA = (
+    "quantity",
+    "rows",
+    "empty",
+    "measured",
+    "flagged",
+    "dropped, by rule",
+    "gaps",
+    "longest [s]",
+    "step [s]",
+    "jitter [s]",
+)
+SENSORS = ("sensor", "used", "rejected", "NIS", "95 % band", "lag 1", "95 % band")
+
+
+def data_rows(outcome: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return what was in the log, one row per quantity."""
+    rows = []
+    for name, d in outcome["data"].items():
+        dropped = ", ".join(f"{rule} {d['dropped'][rule]}" for rule in DROPPING if rule in d["dropped"]) or "none"
+        step = "" if d["step_s"] is None else f"{d['step_s']:.4g}"
+        numbers = (str(d[key]) for key in ("rows", "empty", "measurements", "flagged"))
+        rows.append(
+            (name, *numbers, dropped, str(d["gaps"]), f"{d['longest_gap_s']:.4g}", step, f"{d['jitter_s']:.2g}")
+        )
+    return rows
+
+
+def sensor_rows(outcome: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return how the innovations of each sensor were."""
+    return [
+        (
+            name, str(s["used"]), str(s["rejected"]), f"{s['nis'] or np.nan:.3f}",
+            f"{s['nis_band'][0]:.3f} .. {s['nis_band'][1]:.3f}", f"{s['correlation'][0]:.3f}",
+            f"+-{s['correlation_band']:.3f}",
+        )
+        for name, s in outcome["sensors"].items()
+    ]  # fmt: skip
+
+
+def sentences(outcome: dict[str, Any]) -> list[str]:
+    """Return what is worth a line."""
+    said = []
+    if outcome["lost_s"] is not None:
+        said.append(f"LOST: the filter has no estimate from {outcome['lost_s']:.6g} s on; reading stopped there")
+    if outcome["malformed_lines"]:
+        said.append(
+            f"{outcome['malformed_lines']} lines had another number of fields than the header and were left out"
+        )
+    if outcome["recoveries"]:
+        said.append(f"the filter let its covariance grow {outcome['recoveries']} times, after too many rejections")
+    truth = outcome["truth"]
+    if truth is not None:
+        metres = "" if truth["rms_m"] is None else f" and {truth['rms_m']:.4g} m"
+        nees = ""
+        if truth["nees"] is not None:
+            inside = f"{100 * truth['nees_inside_95']:.1f} % in its 95 % band"
+            nees = f", NEES {truth['nees']:.3g} of {truth['nees_size']}, {inside}"
+        counted = f"at {truth['scored']} of {truth['times']} times"
+        said.append(f"against truth: RMS {truth['rms_deg']:.4g} deg{metres}{nees}, {counted}")
+    if outcome["bias"] is not None:
+        said.append("gyro bias: " + ", ".join(f"{np.degrees(b):.4g}" for b in outcome["bias"]["rad_s"][:3]) + " deg/s")
+    return [*said, *(f"warning: {w}" for w in outcome["warnings"]), *(f"hint: {h}" for h in outcome["hints"])]

@@ -1,0 +1,102 @@
+"""The page of a replay: what was in the log, how good and how honest the filter was, and how the body moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.scenarios.replay import curves, told
+from gnc.scenarios.replay.curves import AXES, Curve, NisCurve
+from gnc.scenarios.replay.kept import Kept, load
+from gnc.scenarios.report.page import Body, Page, Plot, Scene, Series, Table
+
+TIME = "time [s]"
+SIZE_M = np.array([1.5, 1.1, 0.7])  # of the box that stands for the body; a log does not tell its size
+GREY = "#9aa4b2"
+SCORES = {
+    "scored": "times scored",
+    "rms_deg": "attitude RMS [deg]",
+    "rms_m": "position RMS [m]",
+    "rms_rate_deg_s": "rate RMS [deg/s]",
+    "nees": "mean NEES",
+    "nees_size": "its dimension",
+    "nees_inside_95": "fraction of NEES in the central 95 %",
+}
+
+
+def page(folder: Path) -> Page:
+    """Return the page of the results in a directory."""
+    kept = load(folder)
+    outcome = kept.outcome
+    subtitle = f"{outcome['filter']}, {outcome['estimates']} estimates over {outcome['span_s']:.6g} s"
+    plots = [plot for curve in curves.states(kept) for plot in _state_plots(curve)]
+    plots += [_nis_plot(curve) for curve in curves.nis(kept)]
+    title, notes = f"Replay of {Path(outcome['replay']).name}", told.sentences(outcome)
+    return Page(title, subtitle, _tables(outcome), kept.text, plots, _scene(kept), notes)
+
+
+def _tables(outcome: dict[str, Any]) -> list[Table]:
+    """Return the tables that have something to say."""
+    found = [
+        Table("The data", told.DATA, told.data_rows(outcome)),
+        Table("Innovations", told.SENSORS, told.sensor_rows(outcome)),
+    ]
+    if outcome["truth"] is not None:
+        found.append(Table("Against the truth", ("metric", "value"), _truth_rows(outcome["truth"])))
+    if outcome["bias"] is not None:
+        found.append(Table("Gyro bias at the end", ("axis", "[deg/s]", "1 sigma [deg/s]"), _bias_rows(outcome["bias"])))
+    if outcome["rest"]:
+        rows = [(name, level, *pair) for name, x in outcome["rest"].items() for level, pair in x["levels"].items()]
+        found.append(Table("Noise at rest", ("sensor", "level", "measured", "stated"), rows))
+    if outcome["hints"]:
+        found.append(Table("Tuning", ("hint",), [(hint,) for hint in outcome["hints"]]))
+    return found
+
+
+def _truth_rows(truth: dict[str, Any]) -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = [(name, truth[key]) for key, name in SCORES.items() if truth[key] is not None]
+    if truth["offset"] is not None:
+        rows += [(f"offset {key}", ", ".join(f"{x:.6g}" for x in value)) for key, value in truth["offset"].items()]
+    return rows
+
+
+def _bias_rows(bias: dict[str, Any]) -> list[tuple[str, float, float]]:
+    found = zip(np.degrees(bias["rad_s"]), np.degrees(bias["sigma_rad_s"]), strict=True)
+    return [(AXES[k % 3], float(value), float(sigma)) for k, (value, sigma) in enumerate(found)]
+
+
+def _state_plots(curve: Curve) -> list[Plot]:
+    """Return one plot for each axis with its bound, or one for all three if there is none."""
+    if curve.bound is None:
+        lines = [] if curve.y is None else [Series(axis, curve.y[:, i]) for i, axis in enumerate(AXES)]
+        return [Plot(curve.title, TIME, f"[{curve.unit}]", curve.t, lines)]
+    found = []
+    for i, axis in enumerate(AXES):
+        y = None if curve.y is None else curve.y[:, i]
+        centre = np.zeros(len(curve.t)) if curve.about_zero or y is None else y
+        edges = {"lower": centre - curve.bound[:, i], "upper": centre + curve.bound[:, i]}
+        series = [Series("3 sigma", None, "band", **edges), *([] if y is None else [Series(axis, y)])]
+        found.append(Plot(f"{curve.title}, {axis}", TIME, f"[{curve.unit}]", curve.t, series))
+    return found
+
+
+def _nis_plot(curve: NisCurve) -> Plot:
+    band = Series("95 % band", None, "band", lower=curve.lo, upper=curve.hi)
+    title = f"NIS of {curve.sensor}, {curve.size} numbers"
+    return Plot(title, TIME, "", curve.t, [band, Series("mean NIS", curve.mean)])
+
+
+def _scene(kept: Kept) -> Scene | None:
+    """Return the body as it was estimated to turn and move, with the truth if there is one."""
+    part, truth = curves.thinned(kept), kept.config.truth
+    if len(part) < 2:
+        return None
+    t, placed = part["t"].astype(float), "r_IB" in (part.dtype.names or ())
+    r = part["r_IB"].astype(float) if placed else np.zeros((len(t), 3))
+    bodies = [Body("estimate", r, part["q_IB"].astype(float), SIZE_M)]
+    if truth is not None:
+        r_true = part["truth_r_IB"].astype(float) if placed and truth.position is not None else r
+        bodies.append(Body("truth", r_true, part["truth_q_IB"].astype(float), SIZE_M, GREY))
+    return Scene(t, bodies, caption="Attitude against inertial space, as estimated, and as it was where that is known")
