@@ -8,7 +8,7 @@ BIN := .venv/bin
 CAPPED_BY_BASILISK := matplotlib|pandas|pillow|sgp4
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow coverage lint format bench clean
+.PHONY: help venv demo test test-slow coverage lint format docs bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -50,6 +50,15 @@ format: venv ## put the code into the agreed form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: .venv/docs ## build the documentation into site/, strictly: a warning is an error
+	$(BIN)/python -m docs.equation_map
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -d site/.doctrees docs site
+	@echo 'open site/index.html'
+
+.venv/docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	touch $@
+
 bench: .venv-bench/installed ## measure against peers; BENCH=part for one part
 	.venv-bench/bin/python -m benchmarks $(BENCH)
 
@@ -62,5 +71,5 @@ bench: .venv-bench/installed ## measure against peers; BENCH=part for one part
 	touch $@
 
 clean: ## remove what can be made again, the environments included
-	rm -rf .venv .venv-bench build dist out htmlcov .coverage .coverage.* *.egg-info
+	rm -rf .venv .venv-bench build dist out site docs/api htmlcov .coverage .coverage.* *.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -50,7 +50,7 @@ def of_scipy(tolerance: float, end: np.ndarray) -> tuple[float, float]:
 
 
 def of_basilisk(integrator: str, h: float, tolerance: float | None, end: np.ndarray) -> tuple[float, float]:
-    """Return the time, the better of two, and the error of one of Basilisk's integrators on its hub without effectors."""
+    """Return the time, the better of two, and the error of one of Basilisk's integrators on a bare hub."""
     times = []
     for _ in range(2):
         simulation = basilisk.tumble(integrator, J, W0, h, tolerance)

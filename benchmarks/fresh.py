@@ -29,6 +29,11 @@ class Cost(NamedTuple):
     peak_MB: float  # of the largest process
     trial_steps: float  # of the truth, in all trials
 
+    @property
+    def rate(self) -> float:
+        """Trial-steps per second."""
+        return self.trial_steps / self.seconds
+
 
 @functools.cache
 def measured(*arguments: Any) -> Cost:

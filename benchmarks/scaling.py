@@ -58,7 +58,7 @@ def draw(found: list[Curve], workers: list[Cost]) -> None:
     for axes, curve in zip(figure.subplots(2, 3).ravel()[:4], found, strict=True):
         _panel(axes, curve)
     axes = figure.axes[4]
-    rates = [1e-3 * cost.trial_steps / cost.seconds for cost in workers]
+    rates = [1e-3 * cost.rate for cost in workers]
     axes.plot(range(1, len(rates) + 1), rates, "o-", label="measured")
     axes.plot(range(1, len(rates) + 1), [rates[0] * n for n in range(1, len(rates) + 1)], ":", label="ideal")
     axes.set(

@@ -21,7 +21,7 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.special import chdtri, gammaincinv, ndtri  # scipy.stats takes half a second to load
 
 from gnc.batch import Kernel, batched
 from gnc.linalg import array
@@ -105,7 +105,7 @@ def mean_band(n: Array, independent: Array, confidence: float = 0.95) -> Band:
     """
     tail = 0.5 * (1.0 - confidence)
     freedom = np.multiply(independent, n)
-    return Band(chi2.ppf(tail, freedom) / independent, chi2.isf(tail, freedom) / independent)
+    return Band(2.0 * gammaincinv(0.5 * freedom, tail) / independent, chdtri(freedom, tail) / independent)
 
 
 def over_trials(values: Array, n: int, confidence: float = 0.95) -> Consistency:
@@ -132,5 +132,5 @@ def whiteness(y: Array, S: Array, lags: int, confidence: float = 0.95) -> Whiten
     pairs = [(u[..., :-lag, :], u[..., lag:, :]) for lag in range(1, lags + 1)]
     rho = np.array([(a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()) for a, b in pairs])
     products = np.array([np.count_nonzero(a) for a, _ in pairs])
-    half = norm.isf(0.5 * (1.0 - confidence)) / np.sqrt(products)
+    half = -ndtri(0.5 * (1.0 - confidence)) / np.sqrt(products)
     return Whiteness(rho, Band(-half, half))

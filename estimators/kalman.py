@@ -12,7 +12,7 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.linalg import array, identity, zeros
@@ -106,7 +106,7 @@ def update_kernel(n: int, m: int) -> Kernel:
 @functools.cache
 def gate(probability: float, m: int) -> float:
     """Return the value that the normalised innovation of m measurements stays below with this probability."""
-    return float(chi2.ppf(probability, m)) if probability < 1.0 else np.inf
+    return float(chdtri(m, 1.0 - probability)) if probability < 1.0 else np.inf
 
 
 @functools.cache

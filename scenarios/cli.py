@@ -141,6 +141,7 @@ def _simulate(
     """Fly one trial and write its measurements as a log for gnc replay, with the configuration beside it."""
     from gnc.scenarios import display, progress, run, simulate
 
+    simulate.check_log(name, log)
     found, config = run.resolve(name, settings or ())
     chosen = config.seed if seed is None else seed
     with progress.bar(found.name) as moved:

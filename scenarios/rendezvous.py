@@ -91,7 +91,7 @@ def judge(config: RendezvousConfig, flight: Dataset) -> Verdict:
         score.over_time(position, hold, percentile) <= c.position_p997_mm,
         score.over_time(attitude, hold, percentile) <= c.attitude_p997_deg,
     ]
-    over_time = {"position_error_mm": position, "attitude_error_deg": attitude, "nees": flight["nees"].values}
+    over_time = {"position_error_mm": position, "attitude_error_deg": attitude, "pose_nees": flight["nees"].values}
     return Verdict(per_trial, metrics, checks, lost, kept & ~violated & np.all(met, axis=0), over_time)
 
 

@@ -74,6 +74,12 @@ def simulate(
     return Simulated(scenario.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut)
 
 
+def check_log(name: str, log: Path) -> None:
+    """Refuse to write over the scenario's own file."""
+    if log.with_suffix(".toml").resolve() == Path(name).resolve():
+        raise InputError(f"--log {log}: its configuration would replace {name}; give the log another name")
+
+
 def show(outcome: Simulated) -> None:
     """The outcome for people."""
     what = f"{outcome.scenario}, trial {outcome.trial}, seed {outcome.seed}"

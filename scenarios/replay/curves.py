@@ -110,6 +110,19 @@ def _rate(kept: Kept, part: Array, t: Array) -> Curve:
     return Curve("rate error", "deg/s", t, (w_true - w_B) / DEGREE, bound, True)
 
 
+def limits(curve: Curve) -> tuple[float, float] | None:
+    """Return the range of what happens after the first tenth, in which bounds and errors are often huge."""
+    y = np.zeros((len(curve.t), 3)) if curve.y is None else curve.y
+    bound = np.zeros_like(y) if curve.bound is None else curve.bound
+    centre = np.zeros_like(y) if curve.about_zero else y
+    values = np.stack([y, centre - bound, centre + bound])[:, len(curve.t) // 10 :]
+    values = values[np.isfinite(values)]
+    if not values.size or np.ptp(values) == 0.0:
+        return None
+    room = 0.1 * np.ptp(values)
+    return float(values.min() - room), float(values.max() + room)
+
+
 def nis(kept: Kept) -> list[NisCurve]:
     """Return the mean NIS of every sensor over time."""
     found, gate = [], kept.config.filter.gate_probability

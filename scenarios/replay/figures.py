@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gnc.scenarios.plots import COLOURS, legend_below
-from gnc.scenarios.replay.curves import AXES, Curve, NisCurve
+from gnc.scenarios.replay.curves import AXES, Curve, NisCurve, limits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ def draw_states(figure: Figure, found: list[Curve]) -> None:
     for axes, curve in zip(np.atleast_1d(figure.subplots(len(found), 1, sharex=True)), found, strict=True):
         for i, colour in zip(range(3), COLOURS, strict=False):
             _draw_axis(axes, curve, i, colour)
-        _limit(axes, curve)
+        axes.set_ylim(limits(curve))
         axes.set_ylabel(f"{curve.title} [{curve.unit}]", fontsize=9)
         axes.grid(alpha=0.3)
     axes.set_xlabel("time [s]")
@@ -37,18 +37,6 @@ def _draw_axis(axes: Axes, curve: Curve, i: int, colour: str) -> None:
         axes.fill_between(curve.t, *edges, color=colour, alpha=0.15, lw=0)
     if curve.y is not None:
         axes.plot(curve.t, curve.y[:, i], color=colour, lw=0.7, label=AXES[i])
-
-
-def _limit(axes: Axes, curve: Curve) -> None:
-    """Keep the axis to what happens after the start, when bounds are often huge."""
-    y = np.zeros((len(curve.t), 3)) if curve.y is None else curve.y
-    bound = np.zeros_like(y) if curve.bound is None else curve.bound
-    centre = np.zeros_like(y) if curve.about_zero else y
-    values = np.stack([y, centre - bound, centre + bound])[:, len(curve.t) // 10 :]
-    values = values[np.isfinite(values)]
-    if values.size and np.ptp(values) > 0.0:
-        room = 0.1 * np.ptp(values)
-        axes.set_ylim(values.min() - room, values.max() + room)
 
 
 def draw_nis(figure: Figure, found: list[NisCurve]) -> None:

@@ -15,6 +15,7 @@ from gnc.scenarios.report.page import Body, Page, Plot, Scene, Series, Table
 TIME = "time [s]"
 SIZE_M = np.array([1.5, 1.1, 0.7])  # of the box that stands for the body; a log does not tell its size
 GREY = "#9aa4b2"
+RANGE = "Plots of the motion keep to the range of all but the first tenth of the log; estimates.nc has everything."
 SCORES = {
     "scored": "times scored",
     "rms_deg": "attitude RMS [deg]",
@@ -33,7 +34,7 @@ def page(folder: Path) -> Page:
     subtitle = f"{outcome['filter']}, {outcome['estimates']} estimates over {outcome['span_s']:.6g} s"
     plots = [plot for curve in curves.states(kept) for plot in _state_plots(curve)]
     plots += [_nis_plot(curve) for curve in curves.nis(kept)]
-    title, notes = f"Replay of {Path(outcome['replay']).name}", told.sentences(outcome)
+    title, notes = f"Replay of {Path(outcome['replay']).name}", [*told.sentences(outcome), RANGE]
     return Page(title, subtitle, _tables(outcome), kept.text, plots, _scene(kept), notes)
 
 
@@ -69,15 +70,16 @@ def _bias_rows(bias: dict[str, Any]) -> list[tuple[str, float, float]]:
 
 def _state_plots(curve: Curve) -> list[Plot]:
     """Return one plot for each axis with its bound, or one for all three if there is none."""
+    low, high = curves.limits(curve) or (-np.inf, np.inf)
+    y = None if curve.y is None else np.where((curve.y >= low) & (curve.y <= high), curve.y, np.nan)
+    lines = [] if y is None else [Series(axis, y[:, i]) for i, axis in enumerate(AXES)]
     if curve.bound is None:
-        lines = [] if curve.y is None else [Series(axis, curve.y[:, i]) for i, axis in enumerate(AXES)]
         return [Plot(curve.title, TIME, f"[{curve.unit}]", curve.t, lines)]
+    centre = np.zeros_like(curve.bound) if curve.about_zero or curve.y is None else curve.y
+    lower, upper = np.clip(centre - curve.bound, low, high), np.clip(centre + curve.bound, low, high)
     found = []
     for i, axis in enumerate(AXES):
-        y = None if curve.y is None else curve.y[:, i]
-        centre = np.zeros(len(curve.t)) if curve.about_zero or y is None else y
-        edges = {"lower": centre - curve.bound[:, i], "upper": centre + curve.bound[:, i]}
-        series = [Series("3 sigma", None, "band", **edges), *([] if y is None else [Series(axis, y)])]
+        series = [Series("3 sigma", None, "band", lower=lower[:, i], upper=upper[:, i]), *lines[i : i + 1]]
         found.append(Plot(f"{curve.title}, {axis}", TIME, f"[{curve.unit}]", curve.t, series))
     return found
 

@@ -1,9 +1,9 @@
 """Run what a page of the documentation shows.
 
-    ```python   is executed, all blocks of a page in one namespace
-    ```sh       is run by bash, with `gnc` of this environment; it must succeed
-    a block whose first line is `# name.ext` is the file of that name, and is written
-    everything else (```text, indented blocks) is only shown
+```python   is executed, all blocks of a page in one namespace
+```sh       is run by bash, with `gnc` of this environment; it must succeed
+a block whose first line is `# name.ext` is the file of that name, and is written
+everything else (```text, indented blocks) is only shown
 """
 
 import os

@@ -60,10 +60,11 @@ def test_sources_are_read_as_they_are_written(source, says):
 
 
 def test_a_test_that_only_a_helper_connects_with_a_function_is_found(tmp_path):
-    files = {
-        "gnc/sum.py": 'def add(a, b):\n    """Add. Source: QVI eq. (1)."""\n    return a + b\n\ndef lone():\n    """Nothing."""\n',
-        "tests/test_sum.py": "from gnc import sum as s\n\ndef two():\n    return s.add(1, 1)\n\ndef test_two():\n    two()\n",
-    }
+    source = (
+        'def add(a, b):\n    """Add. Source: QVI eq. (1)."""\n    return a + b\n\ndef lone():\n    """Nothing."""\n'
+    )
+    test = "from gnc import sum as s\n\ndef two():\n    return s.add(1, 1)\n\ndef test_two():\n    two()\n"
+    files = {"gnc/sum.py": source, "tests/test_sum.py": test}
     for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

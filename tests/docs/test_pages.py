@@ -18,7 +18,7 @@ def with_code():
             yield pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
 
 
-@pytest.mark.parametrize("page", with_code())
+@pytest.mark.parametrize("page", list(with_code()))
 def test_what_the_page_shows_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pages.run(page, tmp_path)

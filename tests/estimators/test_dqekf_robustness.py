@@ -10,6 +10,7 @@ from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias, SteadyTorque
+from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.pose_belief import lost
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro, Measurement
@@ -127,6 +128,18 @@ def test_a_filter_that_is_wrong_and_sure_recovers():
             assert belief.rejected == dqekf.patience - 1 and belief.recoveries == 0
     assert belief.recoveries >= 1
     assert consistency.nees(errors(truths[-1], belief), belief.C) < chi2.isf(1e-4, 12)
+
+
+def test_recovery_widens_pose_and_twist_to_the_limits_at_most_and_leaves_extra_states_alone():
+    dqekf = DqEkf(M, extras=(Inertia(form="ratios"),), patience=1, widest=(1.0, 10.0, 0.2, 1.0))
+    off = dq.mul(START.dq_IB, dq.exp(np.array([2.0, 0.0, 0.0, 100.0, 0.0, 0.0])))
+    z = CAMERA.measure(PoseState(off, START.chi_B), None, np.array([0.0] * 6 + [5.0, 5.0]))
+    sigma = np.repeat([0.5, 1e-3, 0.01, 3.0], 3)  # ten times as wide: beyond the limit, within, within; already beyond
+    belief = dqekf.start(START, np.diag(sigma**2), C_extras=4.0 * np.eye(5))
+    after, innovation = dqekf.update(belief, CAMERA, z, None)
+    assert not innovation.used and after.recoveries == 1
+    wide = np.concatenate([np.repeat([1.0, 1e-2, 0.1, 3.0], 3), [2.0] * 5])
+    np.testing.assert_allclose(after.C, np.diag(wide**2), rtol=1e-12)
 
 
 def test_a_trial_that_diverges_becomes_nan_and_the_others_fly_on():

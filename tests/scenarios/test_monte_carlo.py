@@ -2,6 +2,11 @@
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -131,3 +136,27 @@ def test_bad_arguments_give_one_line_and_leave_nothing(arguments, says, tmp_path
     err = capsys.readouterr().err
     assert says in err and err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_ten_kills_of_driver_or_worker_leave_the_numbers_of_an_undisturbed_campaign(tmp_path, capsys):
+    settings = ["--trials", "60", "--chunk", "5", "--set", "duration_s=60", "--set", "record_s=5"]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    campaign(capsys, "pointing", *settings, "--workers", 1, "--out", whole)
+    random = np.random.default_rng(0)
+    for k in range(10):
+        begin = (
+            ["--resume", broken] if (broken / "manifest.json").exists() else ["pointing", *settings, "--out", broken]
+        )
+        command = [sys.executable, "-m", "gnc.scenarios", "monte-carlo", *map(str, begin), "--workers", "2"]
+        driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(2.0, 8.0))
+        children = subprocess.run(["pgrep", "-P", str(driver.pid)], capture_output=True, text=True, check=False)
+        workers = [int(pid) for pid in children.stdout.split()]
+        os.kill(workers[0] if k % 2 and workers else driver.pid, signal.SIGKILL)
+        time.sleep(1.0)
+        driver.kill()
+        driver.wait()
+    campaign(capsys, "--resume", broken, "--workers", 1)
+    for name in ("metrics.json", "bands.nc"):
+        assert (broken / name).read_bytes() == (whole / name).read_bytes()

@@ -64,7 +64,7 @@ def test_without_its_gate_the_filter_fails_on_outliers():
 def test_outliers_let_in_at_the_start_are_recovered_from(seed, trials, settings):
     """Here outliers are among the first four measurements, which the gate lets in, and the filter must begin anew.
 
-    With the filter's own recovery, which widens everything again and again, these trials became NaN.
+    With a recovery that only widens the covariance, again and again, these trials became NaN.
     """
     config = override(SCENARIO.Config(), [*settings, "duration_s=150.0", "record_s=10.0"])
     flight = fly(SCENARIO, config, seed, np.array(trials))
