@@ -37,7 +37,7 @@ ENGINES = ("local", "dask")
 COLUMNS = ("mean", "std", "p50", "p95", "p99.7", "max")
 SHOWN = 8  # rows of what could be a long list
 FALSE_DISCOVERY = 0.05  # share of the sensitivities told that may be chance
-NEES = {"nees": 6}  # histories that are a normalised square over its dimension, with that dimension
+NEES = {"nees": 6, "pose_nees": 12}  # histories that are a normalised square over its dimension, with that dimension
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,8 @@ def show(name: str, found: Campaign, out: Path) -> None:
     if p := told["success"]:
         print(f"success {p['p']:.4f}, 95 % interval {p['lo']:.4f} to {p['hi']:.4f} (Wilson)")
     for key, x in told["consistency"].items():
+        if x["mean"] is None:  # all trials are lost
+            continue
         inside = f"{100.0 * x['inside']:.0f} % of the time in its {100.0 * x['confidence']:g} % band"
         print(f"{key}: mean {x['mean']:.3f}, {inside} for a perfect model")
     _show_sensitivities(told["sensitivity"])

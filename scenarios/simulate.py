@@ -15,14 +15,19 @@ from gnc.scenarios import dispersed
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.config.base import validate
 from gnc.scenarios.config.toml_text import dump
+from gnc.scenarios.proximity.navigation import TargetNavigation
 from gnc.scenarios.replay.attitude_recorder import AttitudeRecorder
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import check_path, write_log
+from gnc.scenarios.replay.pose_recorder import PoseRecorder
 from gnc.scenarios.replay.recorder import Recorder
 from gnc.scenarios.scenario import Scenario, ScenarioConfig
 
-RECORDERS: dict[type, Callable[[Any, Any, float], Recorder]] = {MekfNavigation: AttitudeRecorder}
-SIMULATED = "pointing and attitude-only"
+RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
+    MekfNavigation: AttitudeRecorder,
+    TargetNavigation: PoseRecorder,
+}
+SIMULATED = "pointing, attitude-only and rendezvous"
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 
@@ -59,13 +64,14 @@ def simulate(
     kind = RECORDERS.get(type(prepared.loop.navigation))
     if kind is None:
         raise InputError(f"scenario: {scenario.name} cannot be simulated to a log; {SIMULATED} can")
-    recorder = kind(prepared.loop.navigation, prepared.belief, prepared.loop.h)
+    recorder = kind(group.config, prepared.loop.navigation, prepared.belief, prepared.loop.h)
     loop = recorder.connected(prepared.loop)
     flown = loop.fly(prepared.truth, prepared.belief, prepared.memory, progress=progress)
     columns = recorder.columns()
     steps = np.diff(columns["t_s"])
     gap_steps = max(FEWEST_STEPS, 2.0 * float(steps.max() / steps.min()))  # inputs of a simulation have no gaps
-    told = {"log": {"time": "t_s", "step_s": loop.h, "gap_steps": gap_steps}, **recorder.config()}
+    told = recorder.config()
+    told["log"] |= {"time": "t_s", "gap_steps": gap_steps}
     chosen, beside = validate(told, Replay, "simulate"), log.with_suffix(".toml")
     write_log(log, {"": columns})
     with replacing(beside) as temporary:

@@ -1,10 +1,14 @@
-"""The recorder of scenarios that fly a MEKF, and the configuration by which replay flies the same."""
+"""The recorder of scenarios that fly a MEKF, and the configuration by which replay flies the same.
+
+The loop also predicts only to look ahead, for a command or a record, and throws the result away. What counts are the
+predictions that lead to the belief which a measurement corrects, so these are found by going back from there.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +19,20 @@ from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker, VectorSensor
 from gnc.scenarios.attitude.navigation import MekfNavigation
-from gnc.scenarios.replay.recorder import Columns, Recorder, Tap, names
+from gnc.scenarios.replay.recorder import Columns, Recorder, Tap, names, one
 
 Array = Any
+
+
+class Step(NamedTuple):
+    """A prediction."""
+
+    before: Any  # belief
+    after: Any
+    start: int  # tick
+    end: int
+    during: Columns  # known inputs, held from its start on
+    at_end: Columns  # what is known of its end
 
 
 class AttitudeRecorder(Recorder):
@@ -25,12 +40,13 @@ class AttitudeRecorder(Recorder):
 
     held = ("torque", "field")
 
-    def __init__(self, navigation: MekfNavigation, belief: Belief, h: float) -> None:
+    def __init__(self, scenario: Any, navigation: MekfNavigation, belief: Belief, h: float) -> None:
         if type(navigation.mekf) is not Mekf:
             kind = type(navigation.mekf).__name__
             raise InputError(f"filter: replay has no {kind}; simulate a log with filter.kind=mekf")
         self._filter, self._tap, self._first = navigation.mekf, Tap(navigation.mekf), belief
-        super().__init__(dataclasses.replace(navigation, mekf=self._tap), belief, h)
+        super().__init__(dataclasses.replace(navigation, mekf=self._tap), h)
+        self._last, self._steps = belief, dict[int, Step]()
         self._sensors, self._ungated_s = navigation.sensors, navigation.ungated_s
         self._config = [_sensor(name, sensor) for name, sensor in navigation.sensors.items()]
         self.rows.add(0, {"wheels": belief.rho_B})
@@ -39,7 +55,31 @@ class AttitudeRecorder(Recorder):
         """Return attitude and rate."""
         return {"truth_q": x.q_IB, "truth_w": x.w_B}
 
-    def given(self) -> tuple[Columns, Columns]:
+    def predict(self, belief: Any, command: Any, report: Any, t: float, h: float) -> Any:
+        """Move over h."""
+        after = self.navigation.predict(belief, command, report, t, h)
+        ticks = self.rows.tick(t), self.rows.tick(t + h)
+        self._steps[id(after)] = Step(belief, after, *ticks, *self._given())
+        return after
+
+    def update(self, belief: Any, name: str, measurement: Any, t: float) -> tuple[Any, Any]:
+        """Correct with a measurement."""
+        self._commit(belief)
+        self._last, innovation = super().update(belief, name, measurement, t)
+        return self._last, innovation
+
+    def _commit(self, belief: Any) -> None:
+        """Write down the predictions that led to a belief."""
+        led = []
+        while belief is not self._last:
+            led.append(self._steps[id(belief)])
+            belief = led[-1].before
+        for step in reversed(led):
+            self.rows.add(step.start, step.during)
+            self.rows.add(step.end, step.at_end)
+        self._steps.clear()
+
+    def _given(self) -> tuple[Columns, Columns]:
         """Return torque and field, and the wheels' momentum at the end."""
         tau_B, _, rho_B, env = self._tap.predicted
         field = {"field": env.B_I} if self._extra(ResidualDipole) else {}
@@ -62,6 +102,7 @@ class AttitudeRecorder(Recorder):
         belief = Belief(*(np.asarray(part)[0] for part in self._first))
         start = {"t": 0.0, "q_IB": belief.q_IB, "P_B": belief.P_B, "C": belief.C}
         return {
+            "log": {"step_s": self.rows.h},
             "filter": self._filter_config(belief.C),
             "sensors": self._config,
             "inputs": {"torque": names("torque", 3), "wheels": names("wheels", 3), **field},
@@ -73,28 +114,22 @@ class AttitudeRecorder(Recorder):
         mekf, dipole, sigma = self._filter, self._extra(ResidualDipole), np.sqrt(np.diagonal(C)).tolist()
         found = {
             "kind": "mekf",
-            "J": _one(mekf.J, 2),
+            "J": one(mekf.J, 2),
             "method": mekf.method,
             "substeps": mekf.substeps,
-            "torque_psd": np.diagonal(_one(mekf.torque_psd, 2)).tolist(),
+            "torque_psd": np.diagonal(one(mekf.torque_psd, 2)).tolist(),
             "gate_probability": mekf.gate_probability,
             "patience": mekf.patience,
             "inflation": mekf.inflation,
             "ungated_s": self._ungated_s,
         }
         if dipole is not None:
-            found |= {"dipole_sigma_Am2": sigma[6], "dipole_walk": _one(dipole.walk, 1)[0]}
+            found |= {"dipole_sigma_Am2": sigma[6], "dipole_walk": one(dipole.walk, 1)[0]}
         return found | ({"inertia_sigma_kgm2": sigma[-1]} if self._extra(Inertia) else {})
 
 
-def _one(value: Any, core: int) -> Any:
-    """Return the parameter of the only trial, whether or not it has a leading axis."""
-    value = np.asarray(value, float)
-    return value.reshape(value.shape[value.ndim - core :]).tolist()
-
-
 def _magnetometer(name: str, s: Magnetometer) -> dict[str, Any]:
-    sigmas = {"sigma_T": _one(s.sigma_T, 0), "sigma_deg": _one(s.sigma_deg, 0)}
+    sigmas = {"sigma_T": one(s.sigma_T, 0), "sigma_deg": one(s.sigma_deg, 0)}
     return {
         "kind": "magnetometer",
         "columns": names(name, 3),
@@ -106,16 +141,16 @@ def _magnetometer(name: str, s: Magnetometer) -> dict[str, Any]:
 
 def _sun(name: str, s: FineSunSensor) -> dict[str, Any]:
     seen = {"columns": names(name, 3), "reference": names(f"{name}_ref", 3)}
-    return {"kind": "vector", **seen, "sigma_deg": _one(s.sigma_deg, 0)}
+    return {"kind": "vector", **seen, "sigma_deg": one(s.sigma_deg, 0)}
 
 
 def _direction(name: str, s: VectorSensor) -> dict[str, Any]:
-    seen = {"columns": names(name, 3), "reference": _one(s.r_I, 1)}
-    return {"kind": "vector", **seen, "sigma_deg": _one(s.sigma_deg, 0)}
+    seen = {"columns": names(name, 3), "reference": one(s.r_I, 1)}
+    return {"kind": "vector", **seen, "sigma_deg": one(s.sigma_deg, 0)}
 
 
 def _tracker(name: str, s: StarTracker) -> dict[str, Any]:
-    return {"kind": "attitude", "columns": names(name, 4), "order": "wxyz", "sigma_arcsec": _one(s.sigma_arcsec, 1)}
+    return {"kind": "attitude", "columns": names(name, 4), "order": "wxyz", "sigma_arcsec": one(s.sigma_arcsec, 1)}
 
 
 _TOLD: dict[type, Callable[[str, Any], dict[str, Any]]] = {
@@ -131,7 +166,7 @@ def _sensor(name: str, sensor: Any) -> dict[str, Any]:
     if type(sensor) not in _TOLD:
         known = ", ".join(kind.__name__ for kind in _TOLD)
         raise InputError(f"sensors.{name}: replay has no {type(sensor).__name__}; simulate a log with {known}")
-    mounted = {"q_BS": _one(sensor.q_BS, 1)} if hasattr(sensor, "q_BS") else {}
+    mounted = {"q_BS": one(sensor.q_BS, 1)} if hasattr(sensor, "q_BS") else {}
     return {
         "name": name,
         "valid": f"{name}_valid",

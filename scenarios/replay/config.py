@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -23,6 +23,9 @@ from gnc.scenarios.replay.sensor_config import (
     Rotation,
     Source,
 )
+
+
+Row8: TypeAlias = tuple[float, float, float, float, float, float, float, float]
 
 
 class Log(Section):
@@ -111,6 +114,7 @@ class Start(Section):
     sigma_magnetometer_T: NonNegative = 1e-6
     sigma_position_m: Positive = 1.0
     sigma_velocity_m_s: NonNegative = 1.0
+    dq_IB: Row8 | None = Field(default=None, description="the pose with the bits of a filter, instead of q_IB and r_IB")
     P_B: Vector3 | None = Field(
         default=None, description="mekf: total momentum J w + wheels [N m s], instead of w_B, with the bits of a filter"
     )

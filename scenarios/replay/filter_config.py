@@ -57,7 +57,16 @@ class DqekfFilter(Filter):
     J_com: Inertia
     r_g: Vector3 = Field(default=ZERO, description="centre of mass from the reference point [m]")
     method: str = "vi4"
+    substeps: bool = Field(default=True, description="false: one step of the method, however far it turns")
     wrench_psd: NonNegative | Row6 = Field(description="of the unknown wrench [N^2 m^2 s, N^2 s]")
+    inertia_sigma_kgm2: NonNegative = Field(
+        default=0.0, description="of the deviation of J_com at the start, its trace kept; 0: the filter estimates none"
+    )
+    inertia_walk: NonNegative = Field(default=0.0, description="PSD by which it wanders [kg^2 m^4/s]")
+    restart: bool = Field(
+        default=False,
+        description="after `patience` refusals in a row begin anew: at the measured pose, with the start's momentum",
+    )
 
 
 class KinematicFilter(Filter):

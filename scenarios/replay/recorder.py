@@ -1,14 +1,10 @@
-"""Takes down what a scenario's filter is given in flight, as columns of a log; the flight keeps its bits.
-
-The loop also predicts only to look ahead, for a command or a record, and throws the result away. What counts are the
-predictions that lead to the belief which a measurement corrects, so these are found by going back from there.
-"""
+"""Takes down what a scenario's filter is given in flight, as columns of a log; the flight keeps its bits."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,15 +22,10 @@ def names(name: str, n: int) -> list[str]:
     return [f"{name}_{i}" for i in range(n)]
 
 
-class Step(NamedTuple):
-    """A prediction."""
-
-    before: Any  # belief
-    after: Any
-    start: int  # tick
-    end: int
-    during: Columns  # known inputs, held from its start on
-    at_end: Columns  # what is known of its end
+def one(value: Any, core: int) -> Any:
+    """Return the parameter of the only trial, whether or not it has a leading axis."""
+    value = np.asarray(value, float)
+    return value.reshape(value.shape[value.ndim - core :]).tolist()
 
 
 class Tap:
@@ -104,9 +95,8 @@ class Recorder:
 
     held: tuple[str, ...] = ()  # columns of known inputs
 
-    def __init__(self, navigation: Any, belief: Any, h: float) -> None:
+    def __init__(self, navigation: Any, h: float) -> None:
         self.navigation, self.rows = navigation, Rows(h)
-        self._last, self._steps = belief, dict[int, Step]()
         self._truth: dict[int, Columns] = {}
 
     def connected(self, loop: Loop) -> Loop:
@@ -122,30 +112,15 @@ class Recorder:
 
     def predict(self, belief: Any, command: Any, report: Any, t: float, h: float) -> Any:
         """Move over h."""
-        after = self.navigation.predict(belief, command, report, t, h)
-        ticks = self.rows.tick(t), self.rows.tick(t + h)
-        self._steps[id(after)] = Step(belief, after, *ticks, *self.given())
-        return after
+        return self.navigation.predict(belief, command, report, t, h)
 
     def update(self, belief: Any, name: str, measurement: Any, t: float) -> tuple[Any, Any]:
         """Correct with a measurement."""
-        self._commit(belief)
-        self._last, innovation = self.navigation.update(belief, name, measurement, t)
+        after, innovation = self.navigation.update(belief, name, measurement, t)
         tick = self.rows.tick(t)
         self.rows.read(tick, name, self.measurement(measurement))
         self.rows.add(tick, self.surroundings(name))
-        return self._last, innovation
-
-    def _commit(self, belief: Any) -> None:
-        """Write down the predictions that led to a belief."""
-        led = []
-        while belief is not self._last:
-            led.append(self._steps[id(belief)])
-            belief = led[-1].before
-        for step in reversed(led):
-            self.rows.add(step.start, step.during)
-            self.rows.add(step.end, step.at_end)
-        self._steps.clear()
+        return after, innovation
 
     def columns(self) -> Columns:
         """Return the log, with the truth wherever a measurement was used."""
@@ -161,10 +136,6 @@ class Recorder:
 
     def truth(self, x: Any) -> Columns:
         """Return the true state as columns."""
-        raise NotImplementedError
-
-    def given(self) -> tuple[Columns, Columns]:
-        """Return what the filter was told of a prediction: of all of it, and of its end."""
         raise NotImplementedError
 
     def measurement(self, measurement: Any) -> Any:

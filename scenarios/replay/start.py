@@ -31,9 +31,11 @@ class Starter:
     def given(self) -> First | None:
         """Return what the configuration states, if that is enough."""
         s = self.start
+        C = np.diag([np.radians(s.sigma_attitude_deg) ** 2] * 3 + [s.sigma_position_m**2] * 3)
+        if s.dq_IB is not None:
+            return First(*dual_quaternion.to_pose(np.array(s.dq_IB)), C)
         if s.q_IB is None or (self._needs_position and s.r_IB is None):
             return None
-        C = np.diag([np.radians(s.sigma_attitude_deg) ** 2] * 3 + [s.sigma_position_m**2] * 3)
         return First(np.array(s.q_IB), np.array(s.r_IB or (0.0, 0.0, 0.0)), C)
 
     def look(self, name: str, t: float, sensor: Any, z: Array, env: Any) -> First | None:

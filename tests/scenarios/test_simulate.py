@@ -1,4 +1,4 @@
-"""`gnc simulate`: a scenario's measurements as a log, from which replay makes the estimates of the scenario's filter."""
+"""`gnc simulate`: a scenario's measurements as a log, of which replay makes the estimates of the scenario's filter."""
 
 import dataclasses
 import json
