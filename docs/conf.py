@@ -15,6 +15,7 @@ project, version, release = "gnc", __version__, __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["**/__pycache__"]
 root_doc = "index"
+highlight_language = "none"  # equations in docstrings are no Python
 html_theme = "furo"
 html_title = f"gnc {__version__}"
 html_static_path = ["style"]

@@ -41,7 +41,7 @@ def _bands(figure: Figure, campaign: Campaign, names: list[str]) -> None:
         t = band[band.dims[1]].values
         for values, percent, colour in zip(band.values, campaign.bands["percent"].values, COLOURS, strict=False):
             axes.plot(t, values, lw=1.0, color=colour, label=f"{percent:g} %")
-        if np.nanmin(band.values) > 0.0:
+        if np.min(band.values, initial=np.inf, where=np.isfinite(band.values)) > 0.0:
             axes.set_yscale("log")
         axes.set_ylabel(name)
         axes.grid(alpha=0.3)

@@ -10,6 +10,7 @@ import numpy as np
 
 from gnc.controllers.attitude import AttitudeController
 from gnc.controllers.pointing import Pointing
+from gnc.controllers.regulator import AttitudeRegulator
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.extra_states import ResidualDipole as DipoleState
 from gnc.estimators.inertia_states import Inertia as InertiaState
@@ -19,7 +20,9 @@ from gnc.loop import Instrument
 from gnc.models.actuators import ReactionWheels, pyramid_axes
 from gnc.models.environment import Drag, EnvironmentTable, KeplerOrbit, box
 from gnc.models.environment.constants import EARTH_RADIUS
+from gnc.models.rigid_body import RigidBody
 from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker
+from gnc.models.states import AttitudeState
 from gnc.scenarios.attitude import sections
 from gnc.scenarios.attitude.satellite import External
 from gnc.scenarios.attitude.sky import Sky
@@ -154,8 +157,23 @@ def law(section: sections.AnyController, J: Array) -> Any:
     """Return the control law."""
     if isinstance(section, sections.OwnController):
         return section.component.build(J=J)
+    if isinstance(section, sections.LqrSection):
+        return _regulator(section, J)
     frequency = section.frequency_rad_s or min(0.1, 0.3 * section.rate_hz)
     return AttitudeController.tuned(J, frequency, section.damping)
+
+
+def _regulator(section: sections.LqrSection, J: Array) -> AttitudeRegulator:
+    """Return the law of an LQR; every trial has its own design where J is dispersed."""
+    if section.K is not None:
+        return AttitudeRegulator(K=np.array(section.K), J=J)
+    from gnc.controllers.lqr import lqr  # here: python-control takes a second to load
+
+    angle, rate = np.radians(section.attitude_deg), np.radians(section.rate_deg_s)
+    Q, R = np.repeat([angle**-2, rate**-2], 3), np.full(3, section.torque_Nm**-2)
+    rest = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3))
+    gains = [lqr(RigidBody(one), rest, np.zeros(3), 1.0 / section.rate_hz, Q, R).K for one in J.reshape(-1, 3, 3)]
+    return AttitudeRegulator(K=np.reshape(gains, (*J.shape[:-2], 3, 6)), J=J)
 
 
 def guide(section: sections.PointingGuidance, sky: Sky) -> Any:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 from gnc.scenarios.config import Component, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
 
 Percent = Annotated[float, Field(ge=0, le=50)]
+Row6 = tuple[float, float, float, float, float, float]
 ALIGNED = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -185,6 +186,22 @@ class PdSection(Section):
     damping: Positive = 0.8
 
 
+class LqrSection(Section):
+    """A discrete LQR on the exact Jacobian of the integrator's step at rest, or with gains of `gnc design lqr`."""
+
+    kind: Literal["lqr"] = "lqr"
+    rate_hz: Positive = 1.0
+    """How often a command is given."""
+    attitude_deg: Positive = 1.0
+    """An attitude error that costs as much as the rate and the torque below."""
+    rate_deg_s: Positive = 0.05
+    """A rate error that costs as much."""
+    torque_Nm: Positive = 1e-3
+    """A torque that costs as much."""
+    K: tuple[Row6, Row6, Row6] | None = None
+    """Gains from (a, w - w_R) to the torque, in place of a design [N m/rad, N m s/rad]."""
+
+
 class OwnController(Section):
     """A law of your own: a class with start(shape) and command(belief, reference, memory) -> (tau_B, memory)."""
 
@@ -195,7 +212,7 @@ class OwnController(Section):
     """The class; it is given J, the inertia that flight software believes in."""
 
 
-AnyController = Annotated[PdSection | OwnController, Field(discriminator="kind"), Own]
+AnyController = Annotated[PdSection | LqrSection | OwnController, Field(discriminator="kind"), Own]
 
 
 class Start(Section):

@@ -14,14 +14,13 @@ from gnc.estimators.mekf import Mekf
 from gnc.models.sensors import Gyro, Measurement
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay import config, filter_config
-from gnc.scenarios.replay.driven import Array, First, Sample, blocks, given, named, variance
+from gnc.scenarios.replay.driven import INERTIA, Array, Driven, First, Sample, blocks, given, named, variance
 
 SILENT = Measurement(np.zeros(3), False)
 NOTHING = np.zeros(3)
-RATIOS = ("xx", "yy", "xy", "xz", "yz")  # of the inertia's deviation; zz is less the sum of the first two
 
 
-class GyroDriven:
+class GyroDriven(Driven):
     """Gyro MEKF: a gyro sample moves it."""
 
     def __init__(self, chosen: filter_config.GyroMekfFilter, gyro: Gyro, common: dict[str, Any]) -> None:
@@ -63,7 +62,7 @@ class Field(NamedTuple):
     B_I: Array
 
 
-class ByTorque:
+class ByTorque(Driven):
     """Dynamics-driven MEKF: known torques and wheels move it, and the field by its dipole."""
 
     def __init__(
@@ -77,7 +76,7 @@ class ByTorque:
             self.errors += named("dipole")
         if chosen.inertia_sigma_kgm2 > 0.0:
             extras.append(Inertia(form="ratios"))
-            self.errors += tuple(f"inertia_{part}" for part in RATIOS)
+            self.errors += INERTIA
         self.filter = Mekf(np.array(chosen.J), chosen.method, psd, tuple(extras), substeps=chosen.substeps, **common)
 
     def start_size(self, start: config.Start) -> int:

@@ -18,6 +18,9 @@ Array = Any
 Sample = Measurement | None  # of what drives the filter
 
 
+INERTIA = tuple(f"inertia_{part}" for part in ("xx", "yy", "xy", "xz", "yz"))  # errors of J whose trace is kept
+
+
 class First(NamedTuple):
     """The first attitude and position, with the covariance of both (6, 6); the attitude's first."""
 
@@ -43,6 +46,10 @@ class Driven(Protocol):
 
     def coast(self, belief: Any, h: float, end: Sample) -> Any:
         """Predict without."""
+
+    def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
+        """Correct with a measurement, and return an innovation too."""
+        return self.filter.update(belief, sensor, measurement, env, gated)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return what is recorded."""

@@ -63,9 +63,9 @@ class DqekfFilter(Filter):
         default=0.0, description="of the deviation of J_com at the start, its trace kept; 0: the filter estimates none"
     )
     inertia_walk: NonNegative = Field(default=0.0, description="PSD by which it wanders [kg^2 m^4/s]")
-    restart: bool = Field(
-        default=False,
-        description="after `patience` refusals in a row begin anew: at the measured pose, with the start's momentum",
+    restart_beyond: tuple[Positive, Positive] | None = Field(
+        default=None,
+        description="[rad/s, m/s] off the start's momentum, at which refused measurements make a free body begin anew",
     )
 
 

@@ -6,30 +6,37 @@ from typing import Any
 
 import numpy as np
 
-from gnc import dual_quaternion
+from gnc import dual_quaternion, quaternion
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import SensorBias
+from gnc.estimators.extra_states import ExtraState, SensorBias
+from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.pose_motion import TURN
 from gnc.estimators.twist_ekf import TwistEkf
 from gnc.models.pose_body import PoseState
+from gnc.models.sensors import Measurement
+from gnc.scenarios.proximity.body import about_centre
+from gnc.scenarios.proximity.navigation import Prior, Seen, TargetNavigation
 from gnc.scenarios.replay import config, filter_config
-from gnc.scenarios.replay.driven import Array, First, Sample, blocks, given, named, variance
+from gnc.scenarios.replay.driven import INERTIA, Array, Driven, First, Sample, blocks, given, named, variance
 
 AT_REST = np.zeros(6)
 
 
-class ByWrench:
+class ByWrench(Driven):
     """Dynamics-driven pose filter: known wrenches move it."""
 
     def __init__(
-        self, chosen: filter_config.DqekfFilter, extras: tuple[SensorBias, ...], common: dict[str, Any]
+        self, chosen: filter_config.DqekfFilter, biases: tuple[SensorBias, ...], common: dict[str, Any]
     ) -> None:
-        options: dict[str, Any] = {
-            "method": chosen.method,
-            "wrench_psd": np.asarray(chosen.wrench_psd),
-            "extras": extras,
-        }
+        self._chosen, self._biases, extras = chosen, 3 * len(biases), list[ExtraState](biases)
+        self._prior: Prior | None = None
+        self.errors = named("a", "r", "w", "v", *(bias.name for bias in biases))
+        if chosen.inertia_sigma_kgm2 > 0.0:
+            extras.append(Inertia(form="ratios", walk=chosen.inertia_walk))
+            self.errors += INERTIA
+        options: dict[str, Any] = {"method": chosen.method, "wrench_psd": np.asarray(chosen.wrench_psd)}
+        options |= {"extras": tuple(extras), "turn": TURN if chosen.substeps else None}
         self.filter = DqEkf.of(chosen.mass, np.array(chosen.r_g), np.array(chosen.J_com), **options, **common)
-        self.errors = named("a", "r", "w", "v", *(extra.name for extra in extras))
 
     def start_size(self, start: config.Start) -> int:
         """Return the size of pose and twist."""
@@ -37,11 +44,14 @@ class ByWrench:
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief at the first pose."""
-        k = self.filter.size - 12
-        x = PoseState(dual_quaternion.from_pose(first.q_IB, first.r_IB), np.concatenate([start.w_B, start.v_B]))
-        C = _pose_covariance(first, start)
-        biases = np.tile(start.bias, k // 3), variance(np.radians(start.sigma_bias_deg_s), k)
-        return self.filter.start(x, C, *biases)
+        k, x, C = self.filter.size - 12, _first_state(first, start), _pose_covariance(first, start)
+        values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(k - self._biases)])
+        spread = variance(np.radians(start.sigma_bias_deg_s), self._biases)
+        others = variance(self._chosen.inertia_sigma_kgm2, k - self._biases)
+        if self._chosen.restart:
+            q_IB, P_B, _, p_I = about_centre(*x, self.filter.M)
+            self._prior = Prior(quaternion.rotate(q_IB, P_B), p_I, C)
+        return self.filter.start(x, C, values, blocks(spread, others))
 
     def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
         """Move under the known wrench."""
@@ -51,12 +61,24 @@ class ByWrench:
         """Move freely."""
         return self.filter.predict(belief, None, h)
 
+    def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
+        """Correct with a measurement; `restart` does as the filter of a chaser does."""
+        if self._prior is None:
+            return super().update(belief, sensor, measurement, env, gated)
+        ungated_s = 0.0 if gated else np.inf
+        chaser = TargetNavigation(self.filter, sensor, lambda x, M, h: x, ungated_s, self._prior)
+        after, innovation = chaser.update(chaser.start(belief), "", Seen(measurement, env), 0.0)
+        return after.last, innovation
+
     def columns(self, belief: Any) -> dict[str, Array]:
-        """Return pose, twist, biases and C."""
-        return _pose_columns(belief) | ({"bias": belief.extras} if self.filter.extras else {})
+        """Return pose, twist, extra states and C."""
+        more = {"bias": belief.extras[..., : self._biases]} if self._biases else {}
+        if self._chosen.inertia_sigma_kgm2 > 0.0:
+            more["inertia"] = belief.extras[..., self._biases :]
+        return _pose_columns(belief) | more
 
 
-class Kinematic:
+class Kinematic(Driven):
     """Pose filter with white acceleration: nothing moves it but its own twist."""
 
     def __init__(self, chosen: filter_config.KinematicFilter, common: dict[str, Any]) -> None:
@@ -69,10 +91,8 @@ class Kinematic:
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief at the first pose; the filter's bias is the twist, less its sign."""
-        twist = np.concatenate([start.w_B, start.v_B])
-        return self.filter.start(
-            dual_quaternion.from_pose(first.q_IB, first.r_IB), _pose_covariance(first, start), -twist
-        )
+        dq_IB, twist = _first_state(first, start)
+        return self.filter.start(dq_IB, _pose_covariance(first, start), -twist)
 
     def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
         """Move at the estimated twist."""
@@ -86,6 +106,11 @@ class Kinematic:
         """Return pose, twist and C, the twist's error being less that of the bias."""
         sign = np.repeat([1.0, -1.0], 6)
         return _pose_columns(belief) | {"C": belief.C * np.outer(sign, sign)}
+
+
+def _first_state(first: First, start: config.Start) -> PoseState:
+    pose = dual_quaternion.from_pose(first.q_IB, first.r_IB) if start.dq_IB is None else np.array(start.dq_IB)
+    return PoseState(pose, np.concatenate([start.w_B, start.v_B]))
 
 
 def _pose_covariance(first: First, start: config.Start) -> Array:

@@ -76,7 +76,7 @@ class Runner:
         if t != self._now:
             self._advance(t, None)
         gated = t - self._began >= self._ungated_s
-        self._belief, innovation = self._filter.filter.update(self._belief, channel.sensor, measurement, env, gated)
+        self._belief, innovation = self._filter.update(self._belief, channel.sensor, measurement, env, gated)
         self._measured = True
         if measurement.valid:
             self._results.innovation(k - (self._driver is not None), t, innovation)

@@ -56,6 +56,16 @@ def test_late_measurements_are_used_at_their_own_time():
     assert delayed.metrics["sun_knowledge_rms_deg"] < 1.3 * prompt.metrics["sun_knowledge_rms_deg"]
 
 
+def test_an_lqr_designed_by_the_file_or_given_by_its_gains_points_too():
+    designed = flown(["controller.kind=lqr"], seed=20, trials=4)[1]
+    rows = [[0.0] * 6 for _ in range(3)]
+    for i in range(3):
+        rows[i][i], rows[i][3 + i] = 2e-3, 2e-2
+    given = flown(["controller.kind=lqr", f"controller.K={rows}"], seed=20, trials=4)[1]
+    assert not designed.lost and not given.lost
+    assert designed.metrics["sun_p997_deg"] < 0.9 and given.metrics["sun_rms_deg"] != designed.metrics["sun_rms_deg"]
+
+
 def test_a_wrong_filter_fails_the_checks():
     verdict = flown(["sensors.sun_sensor.filter_sigma_deg=0.01"], seed=18, trials=6)[1]
     assert not all(check.ok for check in verdict.checks)

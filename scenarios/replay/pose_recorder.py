@@ -1,0 +1,85 @@
+"""The recorder of scenarios in which a chaser estimates a free target, and the configuration by which replay does."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from gnc import dual_quaternion
+from gnc.errors import InputError
+from gnc.estimators.dqekf import DqEkf
+from gnc.estimators.pose_belief import PoseBelief
+from gnc.models.sensors import Measurement, RelativePose
+from gnc.scenarios.proximity.navigation import Seen, TargetBelief, TargetNavigation
+from gnc.scenarios.proximity.sections import ProximityConfig
+from gnc.scenarios.proximity.truth import PairState
+from gnc.scenarios.replay.recorder import Columns, Recorder, Tap, names, one
+
+
+class PoseRecorder(Recorder):
+    """Takes down the camera's measurements and the chaser's pose; the filter steps from one to the next."""
+
+    def __init__(self, scenario: ProximityConfig, navigation: TargetNavigation, belief: TargetBelief, h: float) -> None:
+        if type(navigation.dqekf) is not DqEkf:
+            raise InputError(f"filter.method: replay has no {scenario.filter.method!r}; simulate a log with vi4")
+        self._tap, self._scenario, self._known = Tap(navigation.dqekf), scenario, navigation
+        super().__init__(dataclasses.replace(navigation, dqekf=self._tap), h)
+        self._first = PoseBelief(*(np.asarray(part)[0] for part in belief.last))
+
+    def truth(self, x: PairState) -> Columns:
+        """Return pose and rate of the target."""
+        q_IB, r_IB = dual_quaternion.to_pose(x.target.dq_IB)
+        return {"truth_q": q_IB, "truth_r": r_IB, "truth_w": x.target.chi_B[..., :3]}
+
+    def measurement(self, seen: Seen) -> Measurement:
+        """Return the measured pose."""
+        return seen.measurement
+
+    def surroundings(self, name: str) -> Columns:
+        """Return the chaser's pose."""
+        return {f"{name}_from": self._tap.env.dq_IB}
+
+    def config(self) -> dict[str, Any]:
+        """Return the filter with its start as it is, and where everything is in the log."""
+        first = self._first
+        start = {"dq_IB": first.dq_IB, "w_B": first.chi_B[:3], "v_B": first.chi_B[3:], "C": first.C[:12, :12]}
+        truth = {"columns": names("truth_q", 4), "position": names("truth_r", 3), "rate": names("truth_w", 3)}
+        return {
+            "log": {"step_s": float(self._tap.predicted[1])},  # as the scenario sums it up; always the same
+            "filter": self._filter(),
+            "sensors": [_camera("camera", self._known.sensor)],
+            "truth": {"order": "wxyz", **truth},
+            "start": {"t": 0.0, **{key: value.tolist() for key, value in start.items()}},
+        }
+
+    def _filter(self) -> dict[str, Any]:
+        target, dqekf = self._scenario.target, self._known.dqekf
+        found = {
+            "kind": "dqekf",
+            "mass": target.mass_kg,
+            "J_com": target.J_kgm2,
+            "r_g": target.centre_m,
+            "method": dqekf.method,
+            "substeps": dqekf.turn is not None,
+            "wrench_psd": np.diagonal(one(dqekf.wrench_psd, 2)).tolist(),
+            "gate_probability": dqekf.gate_probability,
+            "patience": dqekf.patience,
+            "inflation": dqekf.inflation,
+            "ungated_s": max(self._known.ungated_s, 0.0),
+            "restart": True,
+        }
+        if dqekf.extras:
+            sigma = float(np.sqrt(self._first.C[12, 12]))
+            found |= {"inertia_sigma_kgm2": sigma, "inertia_walk": one(dqekf.extras[0].walk, 1)[0]}
+        return found
+
+
+def _camera(name: str, s: RelativePose) -> dict[str, Any]:
+    """Return the section of the camera, as the filter believes it to be."""
+    ranges = {"near_m": one(s.near_m, 0), "far_m": one(s.far_m, 0)}
+    sigmas = {"sigma_deg": one(s.sigma_near_deg, 0), "sigma_far_deg": one(s.sigma_far_deg, 0)}
+    sigmas |= {"sigma_m": one(s.sigma_m, 0), "sigma_fraction": one(s.sigma_fraction, 0)}
+    columns = {"columns": names(name, 8), "order": "wxyz", "observer": names(f"{name}_from", 8)}
+    return {"name": name, "kind": "pose", "valid": f"{name}_valid", "rate_hz": s.rate_hz, **columns, **ranges, **sigmas}
