@@ -72,8 +72,7 @@ def curves() -> dict[str, list[tuple[float, float, float]]]:
     for method in METHODS.values():
         if isinstance(method, AttitudeMethod):
             steps = STEPS.get(method.name, USUAL_STEPS)
-            points = [(h, *of_method(method, h, end)) for h in steps]
-            measured[method.name] = [p for p in points if np.isfinite(p[2])]  # a step too long has no solution
+            measured[method.name] = [(h, *of_method(method, h, end)) for h in steps]
     measured["DOP853"] = [(tolerance, *of_scipy(tolerance, end)) for tolerance in TOLERANCES]
     if basilisk is not None:
         for name in basilisk.FIXED:
@@ -81,12 +80,13 @@ def curves() -> dict[str, list[tuple[float, float, float]]]:
         for name in basilisk.ADAPTIVE:
             points = [(tolerance, *of_basilisk(name, STOPS, tolerance, end)) for tolerance in TOLERANCES]
             measured[f"Basilisk {name}"] = points
-    return measured
+    # A step too long has no solution.
+    return {name: [p for p in points if np.isfinite(p[2])] for name, points in measured.items()}
 
 
 def draw(measured: dict[str, list[tuple[float, float, float]]]) -> None:
     """Draw error over time spent."""
-    figure = Figure(figsize=(8, 5.5), layout="constrained")
+    figure = Figure(figsize=(9.5, 5.5), layout="constrained")
     axes = figure.subplots()
     for name, points in measured.items():
         _, seconds, errors = zip(*sorted(points, key=lambda p: p[1]), strict=True)
@@ -95,7 +95,7 @@ def draw(measured: dict[str, list[tuple[float, float, float]]]) -> None:
     axes.axhline(REFERENCE, color="grey", linestyle=":", label="accuracy of the reference")
     axes.set(xlabel="time spent [s]", ylabel="attitude error [rad]", title=f"One trial, {DURATION:g} s of tumbling")
     axes.grid(which="both", alpha=0.3)
-    axes.legend(ncols=2)
+    figure.legend(loc="outside right upper")
     figure.savefig(PICTURE, dpi=120)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc import noise
+from gnc import noise, quaternion
 from gnc.batch import batched, where
 from gnc.estimators.mekf import Mekf
 from gnc.loop import Controller, Instrument, Loop
@@ -115,8 +115,6 @@ class Ready:
 
 def start(trials: int) -> AttitudeState:
     """Return the start of the example, dispersed over a batch; one trial is the example's."""
-    from gnc import quaternion
-
     s2 = SIGMA_0 @ SIGMA_0
     q_IB = np.array([1.0 - s2, *(2.0 * SIGMA_0)]) / (1.0 + s2)
     if trials == 1:

@@ -89,6 +89,14 @@ class Code:
             if isinstance(top, ast.FunctionDef)
         }
 
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        """Tests (file::name) -> their place in the order of files and lines."""
+        tests = (
+            f"{module.path}::{name}" for module in self.tests for top in module.tree.body for name in _defined(top)
+        )
+        return {test: i for i, test in enumerate(tests)}
+
     def where(self, test: str) -> str:
         """Return file::name of a test, by its name."""
         if test not in self._homes:
@@ -100,7 +108,7 @@ class Code:
         todo, seen = deque([name]), {name}
         while todo:
             subject = todo.popleft()
-            if tests := self._tests(subject):
+            if tests := sorted(self._tests(subject), key=self._ranks.__getitem__):
                 return Link(_first(tests, subject), None if subject == name else subject)
             new = [caller for caller in self._users(subject) if caller not in seen]
             seen.update(new)

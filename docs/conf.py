@@ -40,4 +40,9 @@ def setup(app: Any) -> None:
     app.connect("source-read", api_pages.link_names)
     app.connect("autodoc-process-docstring", plain_docstrings.process)
     app.connect("autodoc-skip-member", plain_docstrings.skip_fields)
-    app.connect("build-finished", lambda app, error: error or offline.check(Path(app.outdir)))
+    app.connect("build-finished", _check_offline)
+
+
+def _check_offline(app: Any, error: Exception | None) -> None:
+    if error is None:
+        offline.check(Path(app.outdir))

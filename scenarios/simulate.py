@@ -27,7 +27,7 @@ RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
     MekfNavigation: AttitudeRecorder,
     TargetNavigation: PoseRecorder,
 }
-SIMULATED = "pointing, attitude-only and rendezvous"
+SIMULATED = "pointing, attitude-only, rendezvous and docking"
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 

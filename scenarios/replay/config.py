@@ -167,13 +167,12 @@ class Replay(Section):
             raise InputError(f"sensors: {pose[0]!r} measures a position, and {self.filter.kind} estimates none")
         if not any(_measures_attitude(s) for s in self.sensors):
             raise InputError("sensors: none measures an attitude; give a vector, attitude or pose sensor")
-        if self.filter.kind == "dqekf" and self.filter.restart:
-            others = [s.name for s in self.sensors if s.kind != "pose" or s.observer is None or s.r_BS != ZERO]
-            others += [s.name for s in self.sensors if s.q_BS != ALIGNED]
-            if others:
-                raise InputError(
-                    f"filter.restart: {others[0]!r} is no pose sensor in its observer's frame; set it to false"
-                )
+        if self.filter.kind == "dqekf" and self.filter.restart_beyond is not None:
+            for s in self.sensors:
+                if s.kind != "pose" or s.observer is None or s.r_BS != ZERO or s.q_BS != ALIGNED:
+                    raise InputError(
+                        f"filter.restart_beyond: {s.name!r} is no pose in an observer's frame; leave it out"
+                    )
         fieldless = self.inputs is None or self.inputs.field is None
         if self.filter.kind == "mekf" and self.filter.dipole_sigma_Am2 > 0.0 and fieldless:
             raise InputError("filter.dipole_sigma_Am2: the field acts on a dipole; give its columns as inputs.field")

@@ -48,9 +48,9 @@ class ByWrench(Driven):
         values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(k - self._biases)])
         spread = variance(np.radians(start.sigma_bias_deg_s), self._biases)
         others = variance(self._chosen.inertia_sigma_kgm2, k - self._biases)
-        if self._chosen.restart:
+        if self._chosen.restart_beyond is not None:
             q_IB, P_B, _, p_I = about_centre(*x, self.filter.M)
-            self._prior = Prior(quaternion.rotate(q_IB, P_B), p_I, C)
+            self._prior = Prior(quaternion.rotate(q_IB, P_B), p_I, C, np.array(self._chosen.restart_beyond))
         return self.filter.start(x, C, values, blocks(spread, others))
 
     def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
@@ -62,7 +62,7 @@ class ByWrench(Driven):
         return self.filter.predict(belief, None, h)
 
     def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
-        """Correct with a measurement; `restart` does as the filter of a chaser does."""
+        """Correct with a measurement; `restart_beyond` makes it do as a chaser's filter does."""
         if self._prior is None:
             return super().update(belief, sensor, measurement, env, gated)
         ungated_s = 0.0 if gated else np.inf

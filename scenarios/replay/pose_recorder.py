@@ -68,7 +68,7 @@ class PoseRecorder(Recorder):
             "patience": dqekf.patience,
             "inflation": dqekf.inflation,
             "ungated_s": max(self._known.ungated_s, 0.0),
-            "restart": True,
+            "restart_beyond": one(self._known.prior.possible, 1),
         }
         if dqekf.extras:
             sigma = float(np.sqrt(self._first.C[12, 12]))

@@ -104,6 +104,7 @@ def plots(flight: Dataset, place: int) -> list[Plot]:
         clock = next((str(dim) for dim in signal.dims if str(dim).startswith(history.CLOCK)), None)
         if clock is None or name in sigmas or str(name).startswith(HIDDEN) or signal.sizes[clock] < 2:
             continue
+        signal = signal.astype(float) if signal.dtype == bool else signal  # astype keeps labels and units
         one = signal if "trial" not in signal.dims else signal.isel(trial=place)
         if one.ndim == 2 and one.shape[1] <= FEW:
             found += _with_sigma(str(name), signal, one, flight, place) or [_parts(str(name), one)]

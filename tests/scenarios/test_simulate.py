@@ -86,6 +86,32 @@ def test_replay_of_a_simulated_log_gives_the_estimates_of_the_scenarios_filter_b
     assert told["warnings"] == []
 
 
+@pytest.mark.parametrize(
+    "name, settings",
+    [
+        ("rendezvous", ["duration_s=120", "camera.outlier=0.5", "filter.ungated_updates=10"]),
+        (
+            "rendezvous",
+            ["duration_s=60", "camera.period_s=1", "camera.latency_s=0.5", "filter.inertia_sigma_percent=5"],
+        ),
+        pytest.param("docking", [], marks=pytest.mark.slow),
+    ],
+    ids=["beginning anew", "late, with inertia", "docking"],
+)
+def test_replay_gives_the_pose_and_twist_of_a_chasers_filter_bit_for_bit(name, settings, tmp_path):
+    navigation, beliefs = flown(name, settings, 5, 4)
+    found, told = simulated(name, settings, 5, 4, tmp_path / "flight.csv")
+    last = [b.last for b in beliefs.values()]
+    assert np.array_equal(found["t"].values, list(beliefs))
+    assert np.array_equal(found["dq_IB"].values, [b.dq_IB[0] for b in last])
+    assert np.array_equal(found["w_B"].values, [b.chi_B[0, :3] for b in last])
+    assert np.array_equal(found["v_B"].values, [b.chi_B[0, 3:] for b in last])
+    assert np.array_equal(found["C"].values, [b.C[0] for b in last])
+    assert told["truth"]["rms_m"] is not None
+    if "camera.outlier=0.5" in settings:  # it did begin anew, with the covariance known before the flight
+        assert any(np.array_equal(b.C[0], navigation.prior.C) for b in last[1:])
+
+
 def test_the_log_has_the_truth_of_the_flight(tmp_path):
     """The scenario's history, recorded in another run, knows the error of the same estimates."""
     settings = ["duration_s=40", "record_s=10"]

@@ -8,7 +8,7 @@ import xarray
 
 from gnc import dual_quaternion, noise, quaternion
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import SensorBias
+from gnc.estimators.extra_states import ResidualDipole, SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.twist_ekf import TwistEkf
@@ -163,17 +163,24 @@ reference = {names("dir", 3)}
     return Flight(columns, toml, columns["t"], {k: np.array(v) for k, v in found.items()})
 
 
-def torque_flight(steps: int = 300) -> Flight:
-    """A body with wheels under known torques, two directions and a gyro with a bias; inputs 10 Hz, sensors 2 Hz."""
+def torque_flight(steps: int = 300, dipole: bool = False) -> Flight:
+    """A body with wheels under known torques, two directions and a gyro with a bias; inputs 10 Hz, sensors 2 Hz.
+
+    With a dipole, which the filter estimates, it moves without substeps.
+    """
     h, rng, J = 0.1, noise.stream(0, 0, "torque flight"), np.diag([1.0, 2.0, 2.5])
     gyro = Gyro(rate_hz=2.0, arw=1e-4, bias_walk=1e-5)
     ends = [VectorSensor(rate_hz=2.0, r_I=r, sigma_deg=0.2) for r in np.eye(3)[:2]]
-    mekf = Mekf(J, "vi4", 1e-8, (SensorBias(name="bias 0", of=gyro, walk=gyro.bias_walk**2),))
-    C, C_b = np.diag([1e-4] * 3 + [1e-4] * 3), np.radians(0.1) ** 2 * np.eye(3)
+    more = (ResidualDipole(walk=1e-8),) if dipole else ()
+    extras = (SensorBias(name="bias 0", of=gyro, walk=gyro.bias_walk**2), *more)
+    mekf = Mekf(J, "vi4", 1e-8, extras, substeps=not dipole)
+    sigmas = [np.radians(0.1)] * 3 + ([20.0] * 3 if dipole else [])
+    C, C_b = np.diag([1e-4] * 3 + [1e-4] * 3), np.diag(np.square(sigmas))
+    field = 4e-5 * np.stack([np.cos(0.02 * np.arange(steps)), np.sin(0.02 * np.arange(steps)), np.ones(steps)], axis=1)
     q, w = tumble(steps, h)
     rho = np.stack([0.02 * np.sin(0.1 * np.arange(steps) + i) for i in range(3)], axis=1)
     tau = 1e-3 * rng.standard_normal((steps, 3))
-    belief = mekf.start(AttitudeState(q[0], w[0]), C, rho[0], np.zeros(3), C_b)
+    belief = mekf.start(AttitudeState(q[0], w[0]), C, rho[0], np.zeros(len(C_b)), C_b)
     lists: dict[str, list[Any]] = {"gyro": [], "a": [], "b": []}
     told, times = [], []
     for k in range(steps):
@@ -187,8 +194,8 @@ def torque_flight(steps: int = 300) -> Flight:
             told.append(belief)
             times.append(h * k)
         if k < steps - 1:
-            belief = mekf.predict(belief, tau[k], h, rho[k + 1])
-    columns = {"t": h * np.arange(steps), **named("tau", tau), **named("rho", rho)}
+            belief = mekf.predict(belief, tau[k], h, rho[k + 1], Surroundings(field[k], field[k]))
+    columns = {"t": h * np.arange(steps), **named("tau", tau), **named("rho", rho), **named("field", field)}
     for name, values in lists.items():
         columns |= named(name, np.array(values))
     toml = f"""
@@ -199,6 +206,9 @@ step_s = {h}
 kind = "mekf"
 J = {J.tolist()}
 torque_psd = 1e-8
+{"dipole_sigma_Am2 = 20.0" if dipole else ""}
+{"dipole_walk = 1e-8" if dipole else ""}
+{"substeps = false" if dipole else ""}
 [start]
 q_IB = {q[0].tolist()}
 w_B = {w[0].tolist()}
@@ -207,6 +217,7 @@ sigma_bias_deg_s = 0.1
 [inputs]
 torque = {names("tau", 3)}
 wheels = {names("rho", 3)}
+{"field = " + names("field", 3) if dipole else ""}
 [[sensors]]
 name = "a"
 kind = "vector"
@@ -232,9 +243,10 @@ bias_walk = 1e-5
     found = {
         "q_IB": stacked.q_IB,
         "w_B": mekf.state(stacked).w_B,
-        "bias": stacked.extras,
+        "bias": stacked.extras[:, :3],
         "C": mekf.covariance(stacked),
     }
+    found |= {"dipole": stacked.extras[:, 3:]} if dipole else {}
     return Flight(columns, toml, np.array(times), found)
 
 

@@ -11,6 +11,7 @@ from tests.scenarios.replay import flights
 FLIGHTS = {
     "gyro-mekf": flights.gyro_flight,
     "mekf": flights.torque_flight,
+    "mekf with dipole": functools.partial(flights.torque_flight, dipole=True),
     "dqekf": functools.partial(flights.pose_flight, False),
     "dqekf-kinematic": functools.partial(flights.pose_flight, True),
 }

@@ -1,0 +1,94 @@
+"""`gnc report` of a replay: the page says what the files say."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray
+
+from gnc.scenarios import cli
+from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.report import replay_page
+from tests.scenarios.replay import flights
+
+
+def made(flight, folder, *more):
+    """Results of a replay."""
+    write_log(folder / "log.npz", {"": flight.columns})
+    (folder / "f.toml").write_text(flight.toml)
+    words = ["replay", str(folder / "log.npz"), "--config", str(folder / "f.toml"), "--out", str(folder / "out"), *more]
+    assert cli.main(words) == 0
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """With a truth, a gyro whose noise is stated ten times too small, and an interval that is taken for rest."""
+    toml = flights.gyro_flight(200).toml + "[rest]\nfrom_s = 0\nto_s = 5\n"
+    flight = flights.gyro_flight(200)._replace(toml=toml.replace("sigma_deg = 0.5", "sigma_deg = 0.05"))
+    return made(flight, tmp_path_factory.mktemp("scored"))
+
+
+def series(page, title):
+    return {s.name: s for plot in page.plots if plot.title == title for s in plot.series}
+
+
+def test_the_tables_account_for_the_data_and_the_scores(scored):
+    page, told = replay_page.page(scored), json.loads((scored / "metrics.json").read_text())
+    tables = {table.title: table for table in page.tables}
+    assert list(tables) == [
+        "The data", "Innovations", "Against the truth", "Gyro bias at the end", "Noise at rest", "Tuning",
+    ]  # fmt: skip
+    assert [row[0] for row in tables["The data"].rows] == list(told["data"])
+    assert dict(tables["Against the truth"].rows)["attitude RMS [deg]"] == told["truth"]["rms_deg"]
+    assert [row[1] for row in tables["Gyro bias at the end"].rows] == pytest.approx(np.degrees(told["bias"]["rad_s"]))
+    assert any(row[0].startswith("sun: innovations are") for row in tables["Tuning"].rows)
+    assert page.configuration == (scored / "config.toml").read_text()
+
+
+def test_the_plots_show_errors_within_three_sigma(scored):
+    """By the attitude's first axis, from the files and with small angles."""
+    shown = series(replay_page.page(scored), "attitude error, x")
+    with xarray.open_dataset(scored / "estimates.nc", engine="scipy") as found:
+        q, true, sigma = found["q_IB"].values, found["truth_q_IB"].values, np.sqrt(found["C"].values[:, 0, 0])
+    w, x, y, z = q.T
+    matrix = np.array([-x, w, z, -y])  # first vector component of conj(q) true
+    angle = 2.0 * np.degrees((matrix * true.T).sum(axis=0)) * np.sign((q * true).sum(axis=1))
+    drawn = np.isfinite(shown["x"].y)
+    assert drawn[20:].all()
+    np.testing.assert_allclose(shown["x"].y[drawn], angle[drawn], atol=1e-6)
+    np.testing.assert_allclose(shown["3 sigma"].upper[20:], 3.0 * np.degrees(sigma[20:]), rtol=1e-12)
+
+
+def test_without_a_truth_the_plots_show_attitude_rate_and_bounds(tmp_path):
+    page = replay_page.page(made(flights.torque_flight(100), tmp_path))
+    assert {"attitude, rotation vector", "attitude error, x", "rate, x", "gyro bias, z"} <= {
+        p.title for p in page.plots
+    }
+    assert "Against the truth" not in [table.title for table in page.tables]
+    assert [body.name for body in page.scene.bodies] == ["estimate"]
+
+
+def test_the_scene_plays_the_estimate_beside_the_truth(scored):
+    estimate, truth = replay_page.page(scored).scene.bodies
+    with xarray.open_dataset(scored / "estimates.nc", engine="scipy") as found:
+        assert np.array_equal(estimate.q, found["q_IB"].values)
+        assert np.array_equal(truth.q, found["truth_q_IB"].values)
+
+
+def test_report_makes_the_page_that_replay_leaves(scored, tmp_path):
+    assert cli.main(["report", str(scored), "--out", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").read_bytes() == (scored / "report.html").read_bytes()
+
+
+def test_a_replay_has_no_trials(scored, capsys):
+    assert cli.main(["report", str(scored), "--trial", "2"]) == 2
+    assert "--trial 2: a replay has no trials" in capsys.readouterr().err
+
+
+def test_a_damaged_file_of_estimates_is_one_line(scored, tmp_path, capsys):
+    for name in ("metrics.json", "config.toml"):
+        (tmp_path / name).write_bytes((scored / name).read_bytes())
+    (tmp_path / "estimates.nc").write_bytes(b"what")
+    assert cli.main(["report", str(tmp_path)]) == 2
+    assert "estimates.nc: cannot be read" in capsys.readouterr().err
