@@ -35,7 +35,7 @@ class Curve(NamedTuple):
 
 def curves() -> list[Curve]:
     """Measure; every point is a process of its own, so that its peak memory is its own too."""
-    trials, steps, bodies = (100, 1000, 10_000, 100_000), (300, 1000, 3000, 10_000), (4, 16, 64, 128)
+    trials, steps, bodies = (100, 1000, 10_000, 100_000), (1000, 3000, 10_000, 30_000), (4, 16, 64, 128)
     chunked = [measured("campaign", "pointing", n, 1, CHUNK, *SHORT) for n in trials]
     batch = [measured("batch", n, 20) for n in trials]
     long = [measured("campaign", "pointing", 100, 1, 100, *_lasting(n)) for n in steps]
@@ -43,7 +43,7 @@ def curves() -> list[Curve]:
     return [
         Curve(f"pointing in chunks of {CHUNK}", "trials", trials, chunked, 1),
         Curve("attitude loop in one batch", "trials", trials, batch, 1),
-        Curve("pointing, 100 trials", "steps", steps, long, 0),
+        Curve("pointing, 100 trials", "steps", steps, long, 1),
         Curve("accelerations, 1000 trees", "bodies", bodies, trees, 1),
     ]
 

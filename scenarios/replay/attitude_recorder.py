@@ -44,7 +44,8 @@ class AttitudeRecorder(Recorder):
         if type(navigation.mekf) is not Mekf:
             kind = type(navigation.mekf).__name__
             raise InputError(f"filter: replay has no {kind}; simulate a log with filter.kind=mekf")
-        self._filter, self._tap, self._first = navigation.mekf, Tap(navigation.mekf), belief
+        self._filter, self._first = navigation.mekf, belief
+        self._tap: Any = Tap(navigation.mekf)
         super().__init__(dataclasses.replace(navigation, mekf=self._tap), h)
         self._last, self._steps = belief, dict[int, Step]()
         self._sensors, self._ungated_s = navigation.sensors, navigation.ungated_s

@@ -24,7 +24,8 @@ class PoseRecorder(Recorder):
     def __init__(self, scenario: ProximityConfig, navigation: TargetNavigation, belief: TargetBelief, h: float) -> None:
         if type(navigation.dqekf) is not DqEkf:
             raise InputError(f"filter.method: replay has no {scenario.filter.method!r}; simulate a log with vi4")
-        self._tap, self._scenario, self._known = Tap(navigation.dqekf), scenario, navigation
+        self._scenario, self._known = scenario, navigation
+        self._tap: Any = Tap(navigation.dqekf)
         super().__init__(dataclasses.replace(navigation, dqekf=self._tap), h)
         self._first = PoseBelief(*(np.asarray(part)[0] for part in belief.last))
 

@@ -33,7 +33,8 @@ class Starter:
         s = self.start
         C = np.diag([np.radians(s.sigma_attitude_deg) ** 2] * 3 + [s.sigma_position_m**2] * 3)
         if s.dq_IB is not None:
-            return First(*dual_quaternion.to_pose(np.array(s.dq_IB)), C)
+            q_IB, r_IB = dual_quaternion.to_pose(np.array(s.dq_IB))
+            return First(q_IB, r_IB, C)
         if s.q_IB is None or (self._needs_position and s.r_IB is None):
             return None
         return First(np.array(s.q_IB), np.array(s.r_IB or (0.0, 0.0, 0.0)), C)
