@@ -21,6 +21,7 @@ ONE_S, MANY_S = 60.0, 6.0  # simulated time of one call, for one trial and for m
 COMPARED_S = 60.0  # here the body is still turning; after 10 minutes it rests in all programs
 FRESH = 5  # trials that Basilisk builds and flies for its rate in a campaign
 WORKERS = 2
+
 basilisk = peer("benchmarks.basilisk", "closed_loop")
 Calls = dict[str, Callable[[], object]]
 

@@ -35,7 +35,7 @@ class Curve(NamedTuple):
 
 def curves() -> list[Curve]:
     """Measure; every point is a process of its own, so that its peak memory is its own too."""
-    trials, steps, bodies = (100, 1000, 10_000, 100_000), (1000, 3000, 10_000, 30_000), (4, 16, 64, 128)
+    trials, steps, bodies = (100, 1000, 10_000, 100_000), (3000, 10_000, 30_000, 100_000), (4, 16, 64, 128)
     chunked = [measured("campaign", "pointing", n, 1, CHUNK, *SHORT) for n in trials]
     batch = [measured("batch", n, 20) for n in trials]
     long = [measured("campaign", "pointing", 100, 1, 100, *_lasting(n)) for n in steps]
@@ -54,18 +54,12 @@ def _lasting(steps: int) -> tuple[str, ...]:
 
 def draw(found: list[Curve], workers: list[Cost]) -> None:
     """Draw time and memory over each size, and the rate over workers."""
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    for axes, curve in zip(figure.subplots(2, 3).ravel()[:4], found, strict=True):
+    figure = Figure(figsize=(13, 7.5), layout="constrained")
+    *panels, beside, empty = figure.subplots(2, 3).ravel()
+    for axes, curve in zip(panels, found, strict=True):
         _panel(axes, curve)
-    axes = figure.axes[4]
-    rates = [1e-3 * cost.rate for cost in workers]
-    axes.plot(range(1, len(rates) + 1), rates, "o-", label="measured")
-    axes.plot(range(1, len(rates) + 1), [rates[0] * n for n in range(1, len(rates) + 1)], ":", label="ideal")
-    axes.set(
-        xlabel="worker processes", ylabel="thousand trial-steps/s", title="pointing", xticks=[1, 2], ylim=(0, None)
-    )
-    axes.legend()
-    figure.axes[5].remove()
+    _workers_panel(beside, workers)
+    empty.remove()
     figure.savefig(PICTURE, dpi=110)
 
 
@@ -73,12 +67,21 @@ def _panel(axes: Any, curve: Curve) -> None:
     seconds, memory = [cost.seconds for cost in curve.costs], [cost.peak_MB for cost in curve.costs]
     p = curve.exponent(seconds)
     lines = axes.loglog(curve.sizes, seconds, "o-", label=f"time, grows as {curve.what}^{p:.2f}")
-    axes.set(xlabel=curve.what, ylabel="time [s]", title=curve.name)
+    axes.set(xlabel=curve.what, ylabel="time [s]", title=curve.name, ylim=(None, 30.0 * max(seconds)))  # for the legend
     axes.grid(which="both", alpha=0.3)
     beside = axes.twinx()
     lines += beside.semilogx(curve.sizes, memory, "s--", color="C1", label="peak memory")
-    beside.set(ylabel="peak memory of the process [MB]", ylim=(0, 1.4 * max(memory)))
+    beside.set(ylabel="peak memory of the process [MB]", ylim=(0, 1.5 * max(memory)))
     axes.legend(handles=lines, loc="upper left")
+
+
+def _workers_panel(axes: Any, workers: list[Cost]) -> None:
+    counts, rates = np.arange(1, len(workers) + 1), [1e-3 * cost.rate for cost in workers]
+    axes.plot(counts, rates, "o-", label="measured")
+    axes.plot(counts, rates[0] * counts, ":", label="ideal")
+    axes.set(xlabel="worker processes", ylabel="thousand trial-steps/s", title="pointing, 1000 trials")
+    axes.set(xticks=counts, ylim=(0, None))
+    axes.legend()
 
 
 def rows() -> Iterator[Row]:

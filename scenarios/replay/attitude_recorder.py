@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class AttitudeRecorder(Recorder):
             kind = type(navigation.mekf).__name__
             raise InputError(f"filter: replay has no {kind}; simulate a log with filter.kind=mekf")
         self._filter, self._first = navigation.mekf, belief
-        self._tap: Any = Tap(navigation.mekf)
+        self._tap = cast(Any, Tap(navigation.mekf))
         super().__init__(dataclasses.replace(navigation, mekf=self._tap), h)
         self._last, self._steps = belief, dict[int, Step]()
         self._sensors, self._ungated_s = navigation.sensors, navigation.ungated_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class PoseRecorder(Recorder):
         if type(navigation.dqekf) is not DqEkf:
             raise InputError(f"filter.method: replay has no {scenario.filter.method!r}; simulate a log with vi4")
         self._scenario, self._known = scenario, navigation
-        self._tap: Any = Tap(navigation.dqekf)
+        self._tap = cast(Any, Tap(navigation.dqekf))
         super().__init__(dataclasses.replace(navigation, dqekf=self._tap), h)
         self._first = PoseBelief(*(np.asarray(part)[0] for part in belief.last))
 

@@ -69,8 +69,8 @@ class Rows:
     def read(self, tick: int, name: str, measurement: Any) -> None:
         """Put a measurement into a row."""
         self._rows.setdefault(tick, {})
-        one = Measurement(np.ravel(measurement[0]), bool(np.ravel(measurement[1])[0]))
-        self._readings.setdefault(name, {})[tick] = one
+        reading = Measurement(np.ravel(measurement[0]), bool(np.ravel(measurement[1])[0]))
+        self._readings.setdefault(name, {})[tick] = reading
 
     def columns(self, held: tuple[str, ...]) -> Columns:
         """Return all columns, empty fields NaN; of what is held the last row has what the one before had."""
@@ -83,7 +83,10 @@ class Rows:
                 values[-1] = values[-2]  # it acts on nothing any more
             found |= dict(zip(names(name, n), values.T, strict=True))
         for name, readings in self._readings.items():
-            found |= measured(name, [readings.get(tick) for tick in ticks])
+            told = measured(name, [readings.get(tick) for tick in ticks])
+            if told.keys() & found.keys():
+                raise InputError(f"sensors.{name}: the log has other columns of this name; rename the sensor")
+            found |= told
         return found
 
     def __contains__(self, tick: int) -> bool:

@@ -144,6 +144,10 @@ def test_json_tells_the_files_and_the_rows(tmp_path, capsys):
         (["pointing", "--log", "f.xlsx"], ".xlsx is not known; give .csv"),
         (["pointing", "--log", "f.csv", "--set", "filter.kind=standard-mekf"], "replay has no StandardMekf"),
         (["pointing", "--log", "f.csv", "--set", "duration_s=0.1"], "too short"),
+        (
+            ["pointing", "--log", "f.csv", "--set", "duration_s=5", "--set", "sensors.torque.kind=star-tracker"],
+            "sensors.torque: the log has other columns of this name; rename the sensor",
+        ),
         (["scenario.toml", "--log", "scenario.csv"], "would replace scenario.toml"),
     ],
 )
