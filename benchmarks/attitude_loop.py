@@ -40,7 +40,7 @@ ENV = Environment(
 
 
 @batched("(4),(3),(),()->(3)")
-def mrp_feedback(q_IB, w_B, K, P):  # type: ignore[no-untyped-def]
+def mrp_feedback(q_IB, w_B, K, P):
     """Return -K sigma - P w, with the shorter of the two sigma."""
     near = where(q_IB[0] < 0.0, -1.0, 1.0)
     return -(K * near / (1.0 + near * q_IB[0])) * q_IB[1:] - P * w_B
@@ -110,7 +110,7 @@ class Ready:
 
     def fly(self) -> AttitudeState:
         """Return where it ends."""
-        return self.loop.fly(self.truth, self.belief, None).truth  # type: ignore[no-any-return]
+        return self.loop.fly(self.truth, self.belief, None).truth
 
 
 def start(trials: int) -> AttitudeState:

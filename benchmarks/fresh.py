@@ -91,9 +91,12 @@ def peak_MB() -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024.0
 
 
+JOBS: dict[str, Callable[..., tuple[float, float]]] = {"campaign": campaign, "batch": batch, "bodies": bodies}
+
+
 def main(job: str, *arguments: str) -> None:
     """Do a job and print what it took."""
-    seconds, trial_steps = {"campaign": campaign, "batch": batch, "bodies": bodies}[job](*arguments)
+    seconds, trial_steps = JOBS[job](*arguments)
     print(json.dumps(Cost(seconds, peak_MB(), trial_steps)._asdict()))
 
 

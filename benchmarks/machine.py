@@ -26,7 +26,7 @@ CHAINS, LENGTH, TRIALS = 16, 100, 1000
 
 
 @batched("(16),()->(16)")
-def _chains(x, a):  # type: ignore[no-untyped-def]
+def _chains(x, a):
     """Multiply and add in chains that do not wait for each other."""
     for _ in range(LENGTH):
         x = x * a + x

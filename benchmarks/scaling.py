@@ -41,7 +41,7 @@ def curves() -> list[Curve]:
     long = [measured("campaign", "pointing", 100, 1, 100, *_lasting(n)) for n in steps]
     trees = [measured("bodies", n) for n in bodies]
     return [
-        Curve(f"pointing in chunks of {CHUNK}", "trials", trials, chunked, 1),
+        Curve(f"pointing in chunks of {CHUNK}", "trials", trials, chunked, 2),
         Curve("attitude loop in one batch", "trials", trials, batch, 1),
         Curve("pointing, 100 trials", "steps", steps, long, 1),
         Curve("accelerations, 1000 trees", "bodies", bodies, trees, 1),

@@ -28,6 +28,11 @@ app.add_typer(study, name="study")
 app.add_typer(design, name="design")
 app.command("replay")(replay)
 
+
+class Stopped(Exception):
+    """An interrupt that left something, which the message names."""
+
+
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
 
 
@@ -39,9 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), BAD_INPUT)
     except typer.TyperException as error:
         return _complain(error.format_message(), BAD_INPUT)
+    except Stopped as early:
+        return _complain(str(early), INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", INTERRUPTED)
-    return code
+        code = INTERRUPTED
+    return _complain("interrupted", code) if code == INTERRUPTED else code
 
 
 def _complain(message: str, code: int) -> int:
@@ -123,8 +130,7 @@ def _fly(
         run.show(outcome)
     if outcome.interrupted:
         t = float(outcome.flight["time"].values[-1])
-        print(f"gnc: stopped at {t:g} s of {config.duration_s:g} s; {folder} has what was flown", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
+        raise Stopped(f"stopped at {t:g} s of {config.duration_s:g} s; {folder} has what was flown")
     if not outcome.ok:
         raise typer.Exit(CHECK_FAILED)
 

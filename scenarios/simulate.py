@@ -73,9 +73,12 @@ def simulate(
     told = recorder.config()
     told["log"] |= {"time": "t_s", "gap_steps": gap_steps}
     chosen, beside = validate(told, Replay, "simulate"), log.with_suffix(".toml")
-    write_log(log, {"": columns})
-    with replacing(beside) as temporary:
-        temporary.write_text(dump(chosen), encoding="utf-8")
+    try:
+        write_log(log, {"": columns})
+        with replacing(beside) as temporary:
+            temporary.write_text(dump(chosen), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--log {log}: {(error.strerror or str(error)).lower()}; give a file to write") from None
     until_s, cut = flown.ticks * loop.h, flown.ticks < loop.steps
     return Simulated(scenario.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut)
 

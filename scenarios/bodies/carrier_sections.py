@@ -57,6 +57,7 @@ class Camera(Section):
     sigma_m: Positive = 0.01
     """Of each component, or `sigma_fraction` of the range if that is more."""
     sigma_fraction: NonNegative = 0.001
+    """Of the range."""
     sigma_deg: Positive = 0.5
     """Of the attitude about each axis."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05

@@ -36,9 +36,11 @@ class Ground(Section):
     restitution: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Of normals and tangents alike, which is what keeps energy from growing; kept within 0 and 0.8."""
     restitution_sigma: NonNegative = 0.05
+    """Over the trials."""
     friction: NonNegative = 0.5
     """Coulomb's coefficient; kept at 0.2 or more."""
     friction_sigma: NonNegative = 0.1
+    """Over the trials."""
 
 
 class Descent(Section):

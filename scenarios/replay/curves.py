@@ -92,7 +92,10 @@ def _motion(kept: Kept, part: Array, t: Array) -> list[Curve]:
             Curve("attitude, rotation vector", "deg", t, turned, None, False),
             Curve("attitude error", "deg", t, None, turn, True),
         ]
-        return found + ([Curve("position", "m", t, part["r_IB"].astype(float), shift, False)] if placed else [])
+        if placed:  # its errors are in body axes, so their bounds are not those of its inertial components
+            found.append(Curve("position, inertial axes", "m", t, part["r_IB"].astype(float), None, False))
+            found.append(Curve("position error, body axes", "m", t, None, shift, True))
+        return found
     known = placed and truth.position is not None
     error = score.errors(part, *_offset(kept), known)
     found = [Curve("attitude error", "deg", t, error[:, :3] / DEGREE, turn, True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,7 +46,11 @@ def draw_nis(figure: Figure, found: list[NisCurve]) -> None:
         return
     figure.set_size_inches(WIDTH, max(LEAST_HEIGHT, PANEL * len(found)))
     for axes, curve in zip(np.atleast_1d(figure.subplots(len(found), 1, sharex=True)), found, strict=True):
-        axes.fill_between(curve.t, curve.lo, curve.hi, color="k", alpha=0.15, lw=0, label="95 % band")
+        band: dict[str, Any] = {"color": "k", "alpha": 0.15, "lw": 0, "label": "95 % band"}
+        if len(curve.t) > 1:
+            axes.fill_between(curve.t, curve.lo, curve.hi, **band)
+        else:
+            axes.axhspan(curve.lo[0], curve.hi[0], **band)
         axes.plot(curve.t, curve.mean, ".-", color=COLOURS[0], lw=0.8, ms=3, label="mean NIS")
         if len(curve.rejected):
             level = np.full(len(curve.rejected), max(curve.mean.max(), curve.hi.max()))

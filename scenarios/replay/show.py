@@ -11,8 +11,8 @@ from gnc.scenarios.config.toml_text import dump
 from gnc.scenarios.replay import curves, figures, told
 from gnc.scenarios.replay.kept import CONFIG, METRICS, load
 from gnc.scenarios.replay.session import Session
-from gnc.scenarios.report import replay_page
 from gnc.scenarios.report.page import write_page
+from gnc.scenarios.report.replay_page import page
 from gnc.scenarios.reproduce import save_figure
 
 
@@ -25,7 +25,7 @@ def write(session: Session, outcome: dict[str, Any], folder: Path) -> list[Path]
     state, nis = curves.states(kept), curves.nis(kept)
     save_figure(lambda figure: figures.draw_states(figure, state), folder / "states.png")
     save_figure(lambda figure: figures.draw_nis(figure, nis), folder / "nis.png")
-    write_page(folder / "report.html", replay_page.page(folder))
+    write_page(folder / "report.html", page(folder))
     records = [r.path for r in session.results.all_records()]
     text = [path.with_suffix(".csv") for path in records] if session.config.output.csv else []
     others = [folder / n for n in (METRICS, CONFIG, "states.png", "nis.png", "report.html")]

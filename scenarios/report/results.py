@@ -183,5 +183,14 @@ def _band_plots(bands: Dataset) -> list[Plot]:
         band = Series(f"{percents[0]:g} to {percents[-1]:g} %", rows[percents.index(50.0)], "band", rows[0], rows[-1])
         lines = [Series(f"{p:g} %", row, "dashed") for p, row in zip(percents, rows, strict=True) if p != 50.0]
         title = f"{name}, percentiles over the trials"
-        found.append(Plot(title, TIME, str(name), t, [band, *lines], log_y=bool(np.min(rows, initial=np.inf, where=np.isfinite(rows)) > 0.0)))
+        found.append(
+            Plot(
+                title,
+                TIME,
+                str(name),
+                t,
+                [band, *lines],
+                log_y=bool(np.min(rows, initial=np.inf, where=np.isfinite(rows)) > 0.0),
+            )
+        )
     return found

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray
 
-from gnc.scenarios import cli, run
+from gnc.scenarios import cli, dispersed, run
 
 POINTING = ["duration_s=300", "orbit.argument_deg=106", "filter.ungated_s=60"]  # into the Earth's shadow
 DELAYED = [  # rates and delays that differ, a star tracker, mountings, an estimated inertia, a faster controller
@@ -25,6 +25,12 @@ DELAYED = [  # rates and delays that differ, a star tracker, mountings, an estim
     "filter.dipole_walk=1e-9",
     "filter.ungated_s=20",
     "controller.rate_hz=5",
+]
+
+DISPERSED = [
+    "duration_s=30",
+    "dispersions.J={key = 'vehicle.J_kgm2', kind = 'inertia', sigma_percent = 3.0}",
+    "dispersions.noise={key = 'sensors.magnetometer.sigma_deg', kind = 'uniform', lo = 0.5, hi = 2.0}",
 ]
 
 
@@ -49,7 +55,8 @@ class Noting:
 def flown(name, settings, seed, trial):
     """The scenario's own filter, and its beliefs of a flight that nobody takes down."""
     scenario, config = run.resolve(name, settings)
-    prepared = scenario.build(config, seed, np.array([trial]))
+    group = dispersed.groups(config, scenario.dispersible, seed, np.array([trial]))[0]
+    prepared = scenario.build(group.config, seed, group.trials)
     noting = Noting(prepared.loop.navigation)
     dataclasses.replace(prepared.loop, navigation=noting).fly(prepared.truth, prepared.belief, prepared.memory)
     return prepared.loop.navigation, noting.beliefs
@@ -67,8 +74,13 @@ def simulated(name, settings, seed, trial, log):
 
 @pytest.mark.parametrize(
     "name, settings, suffix",
-    [("pointing", POINTING, ".csv"), ("pointing", DELAYED, ".parquet"), ("attitude-only", [], ".h5")],
-    ids=["pointing", "pointing, delayed", "attitude-only"],
+    [
+        ("pointing", POINTING, ".csv"),
+        ("pointing", DELAYED, ".parquet"),
+        ("pointing", DISPERSED, ".npz"),
+        ("attitude-only", [], ".h5"),
+    ],
+    ids=["pointing", "pointing, delayed", "pointing, dispersed", "attitude-only"],
 )
 def test_replay_of_a_simulated_log_gives_the_estimates_of_the_scenarios_filter_bit_for_bit(
     name, settings, suffix, tmp_path
@@ -84,6 +96,8 @@ def test_replay_of_a_simulated_log_gives_the_estimates_of_the_scenarios_filter_b
     assert np.array_equal(found["C"].values, [C[0] for C in covariances])
     assert told["truth"]["scored"] == len(beliefs)
     assert told["warnings"] == []
+    if settings is POINTING:
+        assert 0 < told["data"]["sun_sensor"]["flagged"] < len(beliefs)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,13 @@ def test_without_a_truth_the_plots_show_attitude_rate_and_bounds(tmp_path):
     assert [body.name for body in page.scene.bodies] == ["estimate"]
 
 
+def test_bounds_of_a_position_are_drawn_in_the_axes_they_are_in(tmp_path):
+    """Errors of a pose are in body axes, the position itself in inertial ones."""
+    page = replay_page.page(made(flights.pose_flight(True, 40), tmp_path))
+    assert [s.style for s in series(page, "position, inertial axes").values()] == ["line"] * 3
+    assert [s.style for s in series(page, "position error, body axes, x").values()] == ["band"]
+
+
 def test_the_scene_plays_the_estimate_beside_the_truth(scored):
     estimate, truth = replay_page.page(scored).scene.bodies
     with xarray.open_dataset(scored / "estimates.nc", engine="scipy") as found:
