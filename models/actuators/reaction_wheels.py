@@ -79,6 +79,7 @@ class ReactionWheels:
 @functools.cache
 def sum_kernel(n: int) -> Kernel:
     """Return the kernel that adds values along n axes."""
+
     @batched(f"({n}),({n},3)->(3)")
     def total(values, axes_B):
         """Return the sum of values along axes."""
