@@ -48,9 +48,10 @@ def campaign(name: str, trials: str, workers: str, chunk: str, *settings: str) -
     """Fly a campaign; the time is that of flying and storing, the workers' start included."""
     from gnc.scenarios import monte_carlo
     from gnc.scenarios.run import resolve
+    from gnc.scenarios.trials import ScenarioFlight
 
     config = resolve(name, [f"trials={trials}", *settings])[1]
-    monte_carlo.ScenarioFlight(name, config, config.seed).fly(np.arange(WARM))
+    ScenarioFlight(name, config, config.seed).fly(np.arange(WARM))
     on = monte_carlo.engine("local", int(workers), None)
     with tempfile.TemporaryDirectory() as folder:
         flown = monte_carlo.run(name, config, Path(folder) / "out", on=on, chunk_size=int(chunk))

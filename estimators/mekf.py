@@ -149,7 +149,9 @@ class Mekf:
 
         The wheels count with the mean of their momentum at both ends. `env` is for torques that depend on it.
         """
-        rho_end = belief.rho_B if rho_B is None else np.broadcast_to(np.asarray(rho_B, float), belief.rho_B.shape)
+        rho_end = belief.rho_B if rho_B is None else np.asarray(rho_B, float)
+        if rho_end.shape != belief.rho_B.shape:
+            rho_end = np.broadcast_to(rho_end, belief.rho_B.shape)
         rho = belief.rho_B if rho_B is None else 0.5 * (belief.rho_B + rho_end)
         if not self._method.wheels and np.any(rho):
             raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")

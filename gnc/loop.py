@@ -127,12 +127,15 @@ class _Past:
     taken: deque[_Taken] = field(default_factory=deque)
 
 
-class _Due(NamedTuple):
-    """Tests whether something is due at a tick."""
+class _Schedule(NamedTuple):
+    """When something is due: every so many ticks from the first on."""
 
-    instruments: list[Callable[[int], bool]]
-    control: Callable[[int], bool]
-    record: Callable[[int], bool]
+    every: int
+    first: int
+
+    def due(self, k: int) -> bool:
+        """Tell whether it is due at a tick."""
+        return k >= self.first and (k - self.first) % self.every == 0
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,9 @@ class Loop:
     events: Sequence[Event] = ()
     record_s: float | None = None
     _delay: int = field(init=False, repr=False)
-    _due: _Due = field(init=False, repr=False)
+    _measured: list[tuple[Instrument, _Schedule]] = field(init=False, repr=False)
+    _commanded: _Schedule = field(init=False, repr=False)
+    _recorded: _Schedule = field(init=False, repr=False)
     steps: int = field(init=False)  # of the truth
 
     def __post_init__(self) -> None:
@@ -156,12 +161,11 @@ class Loop:
         object.__setattr__(self, "steps", self.ticks("duration_s", self.duration_s))
         delays = [self.ticks(f"{i.name}: latency_s", i.latency_s, least=0) for i in self.instruments]
         object.__setattr__(self, "_delay", max(delays, default=0))
-        due = _Due(
-            [self._schedule(f"{i.name}: period", i.period_s, i.first_s) for i in self.instruments],
-            self._schedule("controller: period", self.controller.period_s, self.controller.first_s),
-            self._schedule("record_s", self.record_s or self.duration_s),
-        )
-        object.__setattr__(self, "_due", due)
+        measured = [(i, self._schedule(f"{i.name}: period", i.period_s, i.first_s)) for i in self.instruments]
+        commanded = self._schedule("controller: period", self.controller.period_s, self.controller.first_s)
+        object.__setattr__(self, "_measured", measured)
+        object.__setattr__(self, "_commanded", commanded)
+        object.__setattr__(self, "_recorded", self._schedule("record_s", self.record_s or self.duration_s))
 
     def ticks(self, name: str, seconds: float, least: int = 1) -> int:
         """Return a time as a number of ticks."""
@@ -182,20 +186,20 @@ class Loop:
         """Fly all trials from the start; Ctrl-C ends the flight early, with all that was recorded."""
         control, happened, k = self.controller, Happened(self.events), 0
         command, past = control.idle, _Past(belief, 0, deque([_Mark(0, self.plant.report(truth), control.idle)]))
-        due = self._due
         try:
             for k in range(self.steps + 1):
-                t, measuring = k * self.h, self._measuring(k)
-                if measuring or due.control(k):
+                t, commanding = k * self.h, self._commanded.due(k)
+                measuring = [instrument for instrument, schedule in self._measured if schedule.due(k)]
+                if measuring or commanding:
                     self._mark(past, k, truth, command)
                 for instrument in measuring:
                     past.taken.append(_Taken(k, instrument.name, self._measure(instrument, truth, t)))
                 self._navigate(past, k - self._delay, innovation)
-                if due.control(k):
+                if commanding:
                     mark = past.marks[-1]
                     command, memory = control.law.command(self._carried(past, k, mark.report), mark.report, t, memory)
                     mark.command = command
-                if record is not None and (due.record(k) or k == self.steps):
+                if record is not None and (self._recorded.due(k) or k == self.steps):
                     report = self.plant.report(truth)
                     record(Moment(t, truth, self._carried(past, k, report), command, report))
                 if progress is not None:
@@ -207,13 +211,8 @@ class Loop:
                 raise
         return Flown(truth, past.belief, memory, happened, k)
 
-    def _schedule(self, name: str, period_s: float, first_s: float = 0.0) -> Callable[[int], bool]:
-        """Return the test whether something is due at a tick."""
-        every, first = self.ticks(name, period_s), self.ticks(name, first_s, least=0)
-        return lambda k: k >= first and (k - first) % every == 0
-
-    def _measuring(self, k: int) -> list[Instrument]:
-        return [i for i, is_due in zip(self.instruments, self._due.instruments, strict=True) if is_due(k)]
+    def _schedule(self, name: str, period_s: float, first_s: float = 0.0) -> _Schedule:
+        return _Schedule(self.ticks(name, period_s), self.ticks(name, first_s, least=0))
 
     def _measure(self, instrument: Instrument, truth: State, t: float) -> Any:
         return instrument.measure(truth, t, None if instrument.noise is None else instrument.noise.next())
@@ -238,6 +237,8 @@ class Loop:
 
     def _carried(self, past: _Past, k: int, report: Any) -> State:
         """Return the belief at a tick, by the commands given since its own."""
+        if past.tick == k:
+            return past.belief
         belief, tick, marks = past.belief, past.tick, list(past.marks)
         for mark, end in zip(marks, [*marks[1:], _Mark(k, report, None)], strict=True):
             belief, tick = self._moved(belief, tick, mark.command, end.tick, end.report), end.tick

@@ -6,7 +6,6 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,7 @@ from gnc.montecarlo.campaign import Campaign, Progress
 from gnc.montecarlo.dask_engine import Dask
 from gnc.montecarlo.engines import Engine, InProcess, LocalProcesses
 from gnc.montecarlo.export import check_format, export
-from gnc.montecarlo.flight import LOST, SUCCESS, Results
-from gnc.montecarlo.sampling import columns
+from gnc.montecarlo.flight import Results
 from gnc.montecarlo.store import read_manifest
 from gnc.scenarios import config as configuration
 from gnc.scenarios import dispersed, monte_carlo_figures
@@ -30,48 +28,14 @@ from gnc.scenarios.config import dump, flat
 from gnc.scenarios.display import table
 from gnc.scenarios.reproduce import save_figure
 from gnc.scenarios.run import CONFIG
-from gnc.scenarios.scenario import Scenario, ScenarioConfig, fly, record_times
+from gnc.scenarios.scenario import Scenario, ScenarioConfig, record_times
+from gnc.scenarios.trials import NEES, ScenarioFlight
 
 TEXT = "~toml"  # whole configuration among its keys, after all others, so that a difference is told by its key
 ENGINES = ("local", "dask")
 COLUMNS = ("mean", "std", "p50", "p95", "p99.7", "max")
 SHOWN = 8  # rows of what could be a long list
 FALSE_DISCOVERY = 0.05  # share of the sensitivities told that may be chance
-NEES = {"nees": 6, "pose_nees": 12}  # histories that are a normalised square over its dimension, with that dimension
-
-
-@dataclass(frozen=True)
-class ScenarioFlight:
-    """A scenario that flies any of its trials, in any process."""
-
-    name: str
-    config: ScenarioConfig
-    seed: int
-
-    def fly(self, trials: np.ndarray) -> Results:
-        """Return metrics, histories for bands, loss and success of each trial, beside what was dispersed in it."""
-        found = scenario(self.name)
-        flight = fly(found, self.config, self.seed, trials, only=found.judged)
-        if flight.attrs["interrupted"]:
-            raise KeyboardInterrupt
-        verdict = found.judge(self.config, flight)
-        results = {name: np.asarray(values, float) for name, values in verdict.per_trial.items()}
-        results |= {name: np.asarray(values, float) for name, values in verdict.over_time.items()}
-        for name in NEES.keys() & results.keys():
-            results[name] = NEES[name] * results[name]
-        results[LOST] = np.array([verdict.lost.get(int(trial), "") for trial in trials])
-        results[SUCCESS] = results[LOST] == "" if verdict.success is None else np.asarray(verdict.success)
-        return results | self._inputs(trials)
-
-    def _inputs(self, trials: np.ndarray) -> Results:
-        """Return the dispersed numbers of the trials, in their order."""
-        if not self.config.dispersions:
-            return {}
-        groups = dispersed.groups(self.config, (), self.seed, trials)
-        order = np.argsort(np.concatenate([group.trials for group in groups]), kind="stable")
-        back = np.argsort(np.argsort(trials, kind="stable"), kind="stable")
-        parts = [columns(group.fields) for group in groups]
-        return {name: np.concatenate([part[name] for part in parts])[order][back] for name in parts[0]}
 
 
 def resolve(

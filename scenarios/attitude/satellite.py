@@ -78,12 +78,15 @@ class Satellite:
     torquers: Magnetorquers | None = None
     method: str = "taylor"  # none of those that the filters use
     _like: tuple[Array, ...] = field(init=False, repr=False)
+    _drag: Array = field(init=False, repr=False)  # C/2
     _wheels: tuple[Array, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Gather what every step needs."""
         external, wheels = self.external, self.wheels
         store(self, _like=() if external is None else (np.asarray(self.J), *external.parameters))
+        drag = None if external is None else external.drag
+        store(self, _drag=0.0 if drag is None else 0.5 * drag.coefficient * drag.density_factor)
         limits = () if wheels is None else (wheels.torque_limit, wheels.momentum_limit, wheels.viscous, wheels.coulomb)
         store(self, _wheels=() if wheels is None else (wheels.axes_B, *limits))
 
@@ -111,6 +114,8 @@ class Satellite:
             *self._around(t + h), *self._like, *self._wheels, h,
         )  # fmt: skip
         moved = SatelliteState(q_IB, P_B, w_B, wheels, tau_B, impulse_I)
+        if not np.isnan(w_B[..., 0]).any():
+            return moved
         fast = np.isnan(w_B[..., 0]) & ~np.isnan(x.w_B[..., 0])
         return chosen(fast, self._step_by_step(x, command, m_B, t, h), moved) if fast.any() else moved
 
@@ -136,9 +141,7 @@ class Satellite:
     def _around(self, t: float) -> tuple[Array, ...]:
         """Return position, field, velocity in the air, and rho C/2."""
         env = self.sky.at(t)
-        drag = None if self.external is None else self.external.drag
-        strength = 0.0 if drag is None else 0.5 * drag.coefficient * drag.density_factor * env.density
-        return env.r_I, env.B_I, env.air_I, strength
+        return env.r_I, env.B_I, env.air_I, self._drag * env.density
 
     def _magnetic(self, q_IB: Array, m_B: Array, t: float) -> Array:
         """Return the torque of the torquers."""
