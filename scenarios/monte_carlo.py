@@ -116,6 +116,8 @@ def run(
     )
     with replacing(out / CONFIG) as path:
         path.write_text(dump(config), encoding="utf-8")
+    steps = found.timing["flown_trials"] * round(config.duration_s / config.truth_step_s)
+    found.timing["trial_steps_per_s"] = steps / found.timing["fly_s"]
     for path in exports:
         export(found.table, path)
     for figure, draw in monte_carlo_figures.draw(found).items():
@@ -163,7 +165,8 @@ def show(name: str, found: Campaign, out: Path) -> None:
         if trials:
             print(f"worst {metric}: trial {trials[0]}   {replay(out, trials[0])}")
     t = found.timing
-    print(f"{t['flown_trials']:g} trials flown in {t['fly_s']:.1f} s; results in {out}")
+    rate = f"{t['trial_steps_per_s']:.3g} trial-steps/s"
+    print(f"{t['flown_trials']:g} trials flown in {t['fly_s']:.1f} s, {rate}; results in {out}")
 
 
 def _cell(value: float | None) -> str:
