@@ -26,7 +26,7 @@ class Augmentation:
     walk: Array = field(init=False)  # (..., size)
     _parts: tuple[slice, ...] = field(init=False)
     # What no state does is known from the start, and left out of every step.
-    _changes_inertia: bool = field(init=False)
+    changes_rate: bool = field(init=False)  # at a given momentum: the inertia is among the states
     _steady: bool = field(init=False)
     _M: Array = field(init=False)  # by_momentum without inertia
     _nothing: Kick = field(init=False)
@@ -40,7 +40,7 @@ class Augmentation:
         parts = tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
         store(self, size=ends[-1], walk=self._walks(), _parts=parts)
         zeros = [(state, np.zeros(state.size)) for state in self.states]
-        store(self, _changes_inertia=any(state.inertia(value) is not None for state, value in zeros))
+        store(self, changes_rate=any(state.inertia(value) is not None for state, value in zeros))
         store(self, _steady=any(state.steady_torque(value) is not None for state, value in zeros))
         store(self, _M=np.concatenate([np.eye(3), np.zeros((3, self.size))], axis=1))
         store(self, _nothing=Kick(np.zeros(3), np.zeros((3, 3)), np.zeros((3, self.size))))
@@ -63,7 +63,7 @@ class Augmentation:
 
     def inertia(self, J: Array, values: Array) -> Array:
         """Return J with its estimated deviation."""
-        if not self._changes_inertia:
+        if not self.changes_rate:
             return J
         for state, _, value in self._each(values):
             dJ = state.inertia(value)
@@ -97,7 +97,7 @@ class Augmentation:
 
         `divided(*step)` tells in how many substeps, and by which stages.
         """
-        if not (self._steady or self._changes_inertia):
+        if not (self._steady or self.changes_rate):
             return np.zeros((6, self.size))
         gains = np.zeros((*G.shape[:-2], 6, self.size))
         for state, part, value in self._each(np.zeros(self.size)):
@@ -111,7 +111,7 @@ class Augmentation:
 
     def by_momentum(self, w_B: Array) -> Array:
         """Return M (..., 3, 3 + size) with dw = J^-1 M (dP, dvalues)."""
-        if not self._changes_inertia:
+        if not self.changes_rate:
             return self._M
         M = np.zeros((*np.shape(w_B)[:-1], 3, 3 + self.size))
         M[..., :3] = np.eye(3)
@@ -119,6 +119,10 @@ class Augmentation:
             if isinstance(state, Inertia):
                 M[..., 3 + part.start : 3 + part.stop] = -momentum_slope(state.form)(w_B)
         return M
+
+    def has_bias_of(self, sensor: Any) -> bool:
+        """Tell whether the bias of a sensor is among the states."""
+        return any(state.is_bias_of(sensor) for state in self.states)
 
     def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
         """Return the sensor's prediction at its estimated bias, H over (a, dw, values); over (a, dw) if it has none."""

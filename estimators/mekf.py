@@ -32,7 +32,7 @@ from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.kalman import Innovation, gate, propagate_kernel
-from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, moving_kernel
+from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel, moving_kernel
 from gnc.estimators.process_noise import NOTHING, torque_noise
 from gnc.integrators.composition import SUZUKI4, largest_stage
 from gnc.integrators.substeps import ANGLE, count, substepped
@@ -212,21 +212,22 @@ class Mekf:
 
         `gated=False` lets all valid measurements in, as is right while a rate is still being acquired.
         """
-        J, M, vector = self.J, UNIT, belief.P_B
+        J, vector, valid = self.J, belief.P_B, np.asarray(measurement[1], float)
         if self.extras:
             J, vector = self.inertia(belief), np.concatenate([belief.P_B, belief.extras], axis=-1)
-        x = AttitudeState(belief.q_IB, rates.to_rate(belief.P_B, J, belief.rho_B))
-        if self.extras:
-            M = self._extra.by_momentum(x.w_B)
-            z_expected, H, R = self._extra.expect(sensor, x, env, belief.extras)
+        state = belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J
+        probability = self.gate_probability if gated else 1.0
+        if hasattr(sensor, "expected") and not self._extra.changes_rate and not self._extra.has_bias_of(sensor):
+            kernel, arguments = sensor.expected(6, env)
+            M, limits = self._extra.by_momentum(None), _limits(probability, kernel.layout.outs[1][0], self._recovery)
+            *moved, y = measuring_kernel(kernel, self.size)(*state, M, *arguments, measurement[0], valid, limits)
         else:
-            z_expected, H, R = sensor.predict(x, env)
-        y, m, valid = sensor.residual(measurement[0], z_expected), H.shape[-2], np.asarray(measurement[1], float)
-        limits = _limits(self.gate_probability if gated else 1.0, m, self._recovery)
-        q_IB, vector, C, rejected, recoveries, S, nis, used = correction_kernel(self.size, m, H.shape[-1])(
-            belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J, M,
-            H, R, y, valid, limits,
-        )  # fmt: skip
+            x = AttitudeState(belief.q_IB, rates.to_rate(belief.P_B, J, belief.rho_B))
+            z_expected, H, R = self._extra.expect(sensor, x, env, belief.extras)
+            y, limits = sensor.residual(measurement[0], z_expected), _limits(probability, H.shape[-2], self._recovery)
+            M = self._extra.by_momentum(x.w_B)
+            moved = correction_kernel(self.size, *H.shape[-2:])(*state, M, H, R, y, valid, limits)
+        q_IB, vector, C, rejected, recoveries, S, nis, used = moved
         P_B, extras = (vector[..., :3], vector[..., 3:]) if self.extras else (vector, belief.extras)
         belief = Belief(q_IB, P_B, belief.rho_B, extras, C, rejected, recoveries)
         return belief, Innovation(y, S, nis, used > 0.0)

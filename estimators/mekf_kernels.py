@@ -9,6 +9,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, minimum, where
+from gnc.batch.layout import Layout
 from gnc.estimators.kalman import symmetric_product, update_kernel
 from gnc.lie import so3_right_jacobian
 from gnc.linalg import array, block, cross, identity, skew, solve3, zeros
@@ -92,6 +93,29 @@ def correction_kernel(n: int, m: int, columns: int) -> Kernel:
         return *state, where(recover, 0.0, rejected), where(recover, recoveries + 1.0, recoveries), S, nis, used
 
     return correct
+
+
+@functools.cache
+def measuring_kernel(predict: Kernel, n: int) -> Kernel:
+    """Return the kernel of an update that predicts the measurement too, by a sensor's kernel q, ... -> z, H, R.
+
+    Arguments are those of `correction_kernel`, with the sensor's and z in place of H, R and y; y comes last. What is
+    zero in H is known when the kernel is traced, and costs nothing.
+    """
+    given = ",".join(f"({','.join(map(str, core))})" for core in predict.layout.ins[1:])
+    m, columns = predict.layout.outs[1]
+    correct = correction_kernel(n, m, columns)
+
+    def measure(q_IB, x, C, rejected, recoveries, J, M, *more):
+        *arguments, z, valid, limits = more
+        expected, H, R = predict(q_IB, *arguments)
+        y = z - expected
+        return *correct(q_IB, x, C, rejected, recoveries, J, M, H, R, y, valid, limits), y
+
+    belief, after = f"(4),({n - 3}),({n},{n}),(),()", f"({m},{m}),(),(),({m})"
+    layout = f"{belief},(3,3),(3,{n - 3}),{given},({m}),(),(5)->{belief},{after}"
+    names = ("q_IB", "x", "C", "rejected", "recoveries", "J", "M", *predict.layout.names[1:], "z", "valid", "limits")
+    return Kernel(measure, Layout.parse(layout, names))
 
 
 def _trace(A):

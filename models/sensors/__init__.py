@@ -28,6 +28,10 @@ Bias. It is added to z. Where bias_size > 0, `measure` and `predict` take a keyw
 the parameter: the true one of the moment, or the filter's estimate. `Gyro.advance_bias(bias, noise, h)` moves the true
 one.
 
+`Magnetometer`, `FineSunSensor` and `VectorSensor` also have expected(n, env), the kernel of `predict` and its
+arguments, which a filter fuses with its update: it sees at once which columns of H are zero. Their residual is the
+difference.
+
 `Magnetometer`, `FineSunSensor` and `Gyro` also have in_body(z), the body vector that gives z (for TRIAD, B-dot, and
 filters driven by a gyro).
 """

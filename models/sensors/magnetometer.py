@@ -70,6 +70,10 @@ class Magnetometer:
         b = self.bias if bias is None else bias
         return Prediction(*_predict(columns(x))(attitude(x), env.B_I, self.D_SB, b, self.sigma_T, self._sigma))
 
+    def expected(self, n: int, env: Any) -> tuple[Kernel, tuple[Array, ...]]:
+        """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
+        return _predict(n), (env.B_I, self.D_SB, self.bias, self.sigma_T, self._sigma)
+
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""
         return z - z_predicted

@@ -66,6 +66,10 @@ class FineSunSensor:
         z, H = _predict(columns(x))(attitude(x), env.sun_I, self.R_SB)
         return Prediction(z, H, self._R)
 
+    def expected(self, n: int, env: Any) -> tuple[Kernel, tuple[Array, ...]]:
+        """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
+        return _expected(n), (env.sun_I, self.R_SB, self._R)
+
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""
         return z - z_predicted
@@ -93,3 +97,14 @@ def _predict(n: int) -> Kernel:
         return R_SB @ s_B, padded(R_SB @ skew(s_B), n)
 
     return predict
+
+
+@functools.cache
+def _expected(n: int) -> Kernel:
+    """Return the same kernel with R among its results."""
+
+    @batched(f"(4),(3),(3,3),(3,3)->(3),(3,{n}),(3,3)")
+    def expected(q_IB, sun_I, R_SB, R):
+        return *_predict(n)(q_IB, sun_I, R_SB), R
+
+    return expected

@@ -54,6 +54,10 @@ class VectorSensor:
         z, H = _predict(columns(x))(attitude(x), self.r_I)
         return Prediction(z, H, self._R)
 
+    def expected(self, n: int, env: Any = None) -> tuple[Kernel, tuple[Array, ...]]:
+        """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
+        return _expected(n), (self.r_I, self._R)
+
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""
         return z - z_predicted
@@ -81,3 +85,14 @@ def _predict(n: int) -> Kernel:
         return b_B, padded(skew(b_B), n)
 
     return predict
+
+
+@functools.cache
+def _expected(n: int) -> Kernel:
+    """Return the same kernel with R among its results."""
+
+    @batched(f"(4),(3),(3,3)->(3),(3,{n}),(3,3)")
+    def expected(q_IB, r_I, R):
+        return *_predict(n)(q_IB, r_I), R
+
+    return expected

@@ -11,12 +11,14 @@ from gnc.batch import batched
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief, initialise, mekf_kernels
 from gnc.estimators.attitude_belief import lost
+from gnc.estimators.extra_states import SteadyTorque
 from gnc.estimators.mekf import Mekf
 from gnc.integrators import qvi, qvi_increment
 from gnc.integrators.qvi_equation import increment
 from gnc.integrators.table import METHODS, AttitudeMethod
 from gnc.models import rates
-from gnc.models.sensors import Gyro, StarTracker
+from gnc.models.environment import Environment
+from gnc.models.sensors import FineSunSensor, Gyro, Magnetometer, StarTracker
 from gnc.models.sensors.interface import Measurement
 from gnc.models.sensors.vector_sensor import VectorSensor
 from gnc.models.states import AttitudeState
@@ -327,14 +329,39 @@ def test_second_order_at_one_second_does_not_know_its_own_error() -> None:
     assert 150 < found.mean_nees() < 1500
 
 
+def test_an_update_that_predicts_the_measurement_itself_has_the_bits_of_one_that_is_told() -> None:
+    class Told:
+        """A sensor that shows a filter no kernel."""
+
+        def __init__(self, sensor):
+            self.predict, self.residual = sensor.predict, sensor.residual
+
+    rng = np.random.default_rng(4)
+    mekf, n = Mekf(J, extras=(SteadyTorque(walk=1e-9),)), 5
+    x = AttitudeState(quaternion.exp(rng.normal(size=(n, 3))), 0.1 * rng.normal(size=(n, 3)))
+    belief = mekf.start(x, np.diag([0.1] * 3 + [0.01] * 3), C_extras=1e-6 * np.eye(3))
+    belief = mekf.predict(belief, np.zeros(3), 1.0)
+    env = Environment(*[rng.normal(size=3) for _ in range(4)], shadow=0.0)
+    magnetometer = Magnetometer(rate_hz=1.0, sigma_T=0.1, bias=rng.normal(size=3), scale=0.1 * rng.normal(size=3))
+    vector = VectorSensor(rate_hz=1.0, r_I=np.eye(3)[1], sigma_deg=3.0)
+    for sensor in (magnetometer, FineSunSensor(rate_hz=1.0, sigma_deg=2.0), vector):
+        z = sensor.measure(x, env, rng.normal(size=(n, 3)))
+        fused, told = mekf.update(belief, sensor, z, env), mekf.update(belief, Told(sensor), z, env)
+        for a, b in zip((*fused[0], *fused[1]), (*told[0], *told[1]), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_the_momentum_is_corrected_in_inertial_axes(monkeypatch) -> None:
     ours = run(Mekf(J, gate_probability=1.0), 0.1, 200, seed=3).mean_nees()
     monkeypatch.setattr(mekf_kernels, "_inertial_covariance", lambda P, C: 1e9 * C[3:6, 3:6])
-    mekf_kernels.correction_kernel.cache_clear()
+    kernels = mekf_kernels.correction_kernel, mekf_kernels.measuring_kernel
+    for kernel in kernels:
+        kernel.cache_clear()
     try:
         additive = run(Mekf(J, gate_probability=1.0), 0.1, 200, seed=3).mean_nees()
     finally:
-        mekf_kernels.correction_kernel.cache_clear()
+        for kernel in kernels:
+            kernel.cache_clear()
     assert ours < 7.2 and additive > ours + 0.8
 
 
