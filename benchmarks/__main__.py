@@ -19,6 +19,7 @@ PARTS = [
     "filters",
     "control",
     "multibody",
+    "replay",
     "closed_loop",
     "scaling",
     "accuracy",
