@@ -16,11 +16,11 @@ SCENARIOS: dict[str, str] = {  # name -> one sentence; light to import, so that 
     "rendezvous": "Chaser comes to 1 m of a tumbling target on a slow camera, DQ-EKF on DQVI and thrusters",
     "docking": "Chaser closes to contact with a tumbling target; capture joins them, and the stack is brought to rest",
     "detumble": "CubeSat stops its tumble by B-dot, finds its attitude and points",
-    "attitude-only": "free tumble, two measured directions, no control: a filter beside the Cramer-Rao bound",
-    "tumble-capture": "fast tumble filtered at 0.1 Hz, then captured, with other filters beside it",
-    "separation": "carrier under pose control lets its cargo go by a spring, and goes on without it",
-    "servicing": "arm works from a base that pose control holds, the reaction fed forward",
-    "touchdown": "lander drops on a small body, rebounds with friction, comes to rest",
+    "attitude-only": "Free tumble, two measured directions, no control: a filter beside the Cramer-Rao bound",
+    "tumble-capture": "Fast tumble filtered at 0.1 Hz, then captured, with other filters beside it",
+    "separation": "Carrier under pose control lets its cargo go by a spring, and goes on without it",
+    "servicing": "Arm works from a base that pose control holds, the reaction fed forward",
+    "touchdown": "Lander drops on a small body, rebounds with friction, comes to rest",
 }
 
 

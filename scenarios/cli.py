@@ -26,7 +26,6 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
-app.command("replay")(replay)
 
 
 class Stopped(Exception):
@@ -133,6 +132,9 @@ def _fly(
         raise Stopped(f"stopped at {t:g} s of {config.duration_s:g} s; {folder} has what was flown")
     if not outcome.ok:
         raise typer.Exit(CHECK_FAILED)
+
+
+app.command("replay")(replay)
 
 
 @app.command("simulate")

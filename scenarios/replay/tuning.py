@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 NOTICEABLE = 1.15  # ratio of standard deviations from which a hint is given
+SIGMAS = 3.0  # by which it has to exceed chance
 CORRELATED = 0.2  # of the first lag, from which the process is blamed
 
 PROCESS = {
@@ -40,16 +41,19 @@ def hints(
 
 def _by_innovations(name: str, found: Mapping[str, Any], process: str) -> list[str]:
     ratio, first = float(np.sqrt(found["nis_median_ratio"])), found["correlation"][0]
-    if ratio > NOTICEABLE and first > CORRELATED:
+    # Of n measurements chance moves the ratio by at most 0.9/sqrt(n), one sigma, and the correlation by 1/sqrt(n).
+    chance = SIGMAS / np.sqrt(max(found["used"], 1))
+    noticeable, correlated = max(NOTICEABLE, 1.0 + 0.9 * chance), max(CORRELATED, chance)
+    if ratio > noticeable and first > correlated:
         return [
             f"{name}: innovations are {ratio:.2g} times as large as expected and correlated ({first:.2f}): "
             f"{process} is too small"
         ]
-    if ratio > NOTICEABLE:
+    if ratio > noticeable:
         return [f"{name}: innovations are {ratio:.2g} times as large as expected: its noise is stated too small"]
-    if ratio < 1.0 / NOTICEABLE:
+    if ratio < 1.0 / noticeable:
         return [f"{name}: innovations are {ratio:.2g} times as large as expected: its noise is stated too large"]
-    if first > CORRELATED:
+    if first > correlated:
         return [f"{name}: innovations are correlated ({first:.2f}): {process} is too small, or the sensor has a bias"]
     return []
 
