@@ -31,7 +31,12 @@ class Innovation(NamedTuple):
 
 def symmetric_product(F: Array, C: Array) -> Array:
     """Return F C F^T for use in kernels, C symmetric; each pair of elements is computed once."""
-    W, n = F @ C, len(F)
+    return _symmetric(F @ C, F)
+
+
+def _symmetric(W: Array, F: Array) -> Array:
+    """Return W F^T, known to be symmetric; each pair of elements is computed once."""
+    n = len(F)
     product = np.empty((n, n), dtype=object)
     for i in range(n):
         for j in range(i, n):
@@ -96,7 +101,7 @@ def update_kernel(n: int, m: int) -> Kernel:
         nis = y @ solved[:, n]
         used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
         K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
-        C_new = symmetric_product(identity(n) - K @ H, C) + symmetric_product(K, R)
+        C_new = _symmetric(C - K @ CH.T, identity(n) - K @ H) + symmetric_product(K, R)
         correction = where(used > 0.0, K @ y, zeros(n))
         return correction, C_new, S, nis, used
 
