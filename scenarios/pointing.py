@@ -136,7 +136,7 @@ def judge(config: PointingConfig, flight: Dataset) -> Verdict:
     for name, when, bound in (("sun", sun, c.sun_p997_deg), ("eclipse", eclipse, c.eclipse_p997_deg)):
         if when.any():
             checks.append(at_most(f"pointing p99.7 in {name} [deg]", metrics[f"{name}_p997_deg"], bound))
-    if "nees" in flight:
+    if "nees" in flight and settled.any():
         metrics["nees"] = score.mean(flight["nees"].values[kept][:, settled])
         checks.append(at_most("NEES over 6", metrics["nees"], c.nees))
     per_trial = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -120,11 +121,8 @@ def make_directory(out: Path) -> None:
     """Make the directory before a flight, which may be long, and see that it can be written."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with replacing(out / CONFIG) as probe:
-            probe.touch()
-            raise FileNotFoundError
-    except FileNotFoundError:
-        return
+        with tempfile.TemporaryFile(dir=out):
+            pass
     except OSError as error:
         raise InputError(f"--out {out}: {(error.strerror or str(error)).lower()}; give a directory to write") from None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from gnc.errors import InputError
 from gnc.history import CLOCK, History, Signal
 from gnc.loop import Loop, Moment
 from gnc.montecarlo.dispersions import Dispersion
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Draw = Callable[["Figure"], None]
 MOST_INNOVATIONS = 600  # kept of each instrument
+MOST_STEPS = 5_000_000  # of the truth, whose environment is tabulated for all of them: about a gigabyte
 
 
 class ScenarioConfig(Section):
@@ -43,6 +45,14 @@ class ScenarioConfig(Section):
     """How dispersions are drawn."""
     dispersions: dict[str, Dispersion] = {}
     """Fields that vary over the trials beside what the scenario itself draws."""
+
+    @model_validator(mode="after")
+    def _can_be_flown(self) -> Self:
+        steps = self.duration_s / self.truth_step_s
+        if steps > MOST_STEPS:
+            remedy = f"at most {MOST_STEPS:g}; fly shorter, or with a longer truth_step_s"
+            raise InputError(f"duration_s = {self.duration_s:g} makes {steps:.3g} truth steps, {remedy}")
+        return self
 
 
 @dataclass(frozen=True)

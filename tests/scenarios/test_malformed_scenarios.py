@@ -15,6 +15,8 @@ WRONG = [
     ("truth_step_s = -0.1", "truth_step_s"),
     ("truth_step_s = nan", "truth_step_s"),
     ("truth_step_s = 0.7", "0.7"),
+    ("duration_s = 1e9", "duration_s"),
+    ("duration_s = 100\ntruth_step_s = 1e-6", "duration_s"),
     ("record_s = inf", "record_s"),
     ("record_s = 0.25", "record_s: 0.25 s is not a whole number of truth steps"),
     ("record_s = true", "record_s"),

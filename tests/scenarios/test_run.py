@@ -104,6 +104,17 @@ def test_a_directory_that_cannot_be_made_is_told_before_the_flight(tmp_path, cap
     assert "--out" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a place where nobody can make a directory")
+def test_a_place_where_no_directory_can_be_made_is_told_before_the_flight(capsys):
+    assert cli.main(["run", "pointing", *SHORT, "--trials", "1", "--out", "/proc/nowhere"]) == 2
+    assert "--out /proc/nowhere" in capsys.readouterr().err
+
+
+def test_a_flight_that_ends_before_errors_count_is_judged_by_what_there_is(tmp_path, capsys):
+    assert run(tmp_path, "--trials", "2", "--set", "criteria.settle_s=1000")[0] == 0
+    assert "NEES" not in capsys.readouterr().out
+
+
 def test_ctrl_c_leaves_what_was_flown_and_says_so(tmp_path, capsys, monkeypatch):
     @contextmanager
     def impatient(what):
