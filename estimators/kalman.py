@@ -94,8 +94,7 @@ def update_kernel(n: int, m: int) -> Kernel:
     @batched(f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
     def update(C, H, R, y, valid, gate):
         CH = C @ H.T
-        S = H @ CH + R
-        S = 0.5 * (S + S.T)
+        S = _symmetric(CH.T, H) + R
         L, inverse = _factor(S)
         solved = _solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
         nis = y @ solved[:, n]

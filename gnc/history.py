@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gnc.errors import InputError
 from gnc.files import replacing
 
 if TYPE_CHECKING:  # xarray takes half a second to load
@@ -93,4 +94,7 @@ def load(path: Path) -> Dataset:
     """Read a dataset into memory."""
     from xarray import load_dataset
 
-    return load_dataset(path, engine="scipy")
+    try:
+        return load_dataset(path, engine="scipy")
+    except (OSError, ValueError, TypeError, IndexError, KeyError) as error:  # whatever a damaged file makes of it
+        raise InputError(f"{path}: cannot be read ({type(error).__name__}); fly again, the file is damaged") from None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from gnc import history
+from gnc.errors import InputError
 from gnc.history import History, Signal
 
 SIGNALS = {
@@ -39,3 +40,12 @@ def test_a_file_gives_back_what_was_written_and_the_same_bytes_each_time(tmp_pat
     assert again.equals(data)
     assert again.attrs["seed"] == 3 and again["stored"].attrs["units"] == "N m s"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nc", "b.nc"]
+
+
+@pytest.mark.parametrize("kept", [0, 3, 100, 700])
+def test_a_damaged_file_is_told_in_one_line(tmp_path, kept):
+    path = tmp_path / "a.nc"
+    history.save(recorded(), path)
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(InputError, match="damaged"):
+        history.load(path)
