@@ -7,7 +7,7 @@ at every step of 0.1 s. `with_filter` flies the same on a MEKF with magnetometer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,9 @@ class Ready:
 
     def fly(self) -> AttitudeState:
         """Return where it ends."""
-        return self.loop.fly(self.truth, self.belief, None).truth
+        flown = self.loop.fly(self.truth, self.belief, None)
+        assert not flown.uncompiled, flown.uncompiled
+        return flown.truth
 
 
 def start(trials: int) -> AttitudeState:
@@ -124,14 +126,15 @@ def start(trials: int) -> AttitudeState:
     return AttitudeState(q_IB, W_0 + np.radians(START_DEG_S) * rate)
 
 
-def perfect(trials: int, duration_s: float = DURATION_S, method: str = "vi4") -> Ready:
+def perfect(trials: int, duration_s: float = DURATION_S, method: str = "vi4", compiled: bool = True) -> Ready:
     """Return the loop of the example."""
     x = start(trials)
     known = Instrument("state", H_S, lambda truth, t, noise: truth)
-    return Ready(_loop([known], PerfectNavigation(), lambda belief: belief, trials, duration_s, method), x, x)
+    loop = _loop([known], PerfectNavigation(), lambda belief: belief, trials, duration_s, method)
+    return Ready(replace(loop, compiled=compiled), x, x)
 
 
-def with_filter(trials: int, duration_s: float = DURATION_S, method: str = "vi4") -> Ready:
+def with_filter(trials: int, duration_s: float = DURATION_S, method: str = "vi4", compiled: bool = True) -> Ready:
     """Return the loop with the MEKF, which begins at the nominal start."""
     mekf = Mekf(J, method=method)
     sensors = {
@@ -142,7 +145,7 @@ def with_filter(trials: int, duration_s: float = DURATION_S, method: str = "vi4"
     x, nominal = start(trials), AttitudeState(*(np.repeat(a, trials, axis=0) for a in start(1)))
     C = np.diag(np.radians([START_DEG] * 3 + [START_DEG_S] * 3) ** 2)
     loop = _loop(instruments, FilterNavigation(mekf, sensors), mekf.state, trials, duration_s, method)
-    return Ready(loop, x, mekf.start(nominal, C))
+    return Ready(replace(loop, compiled=compiled), x, mekf.start(nominal, C))
 
 
 def _instrument(name: str, sensor: Any, trials: int) -> Instrument:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from gnc import check, spatial
+from gnc.batch import as_numbers
 from gnc.errors import InputError
 from gnc.estimators import pose_motion
 from gnc.estimators.dqekf_kernels import correction_kernel, propagation_kernel, relinearised_kernel
@@ -214,7 +215,7 @@ class DqEkf:
         `gated=False` lets all valid measurements in, as is right while a rate is still being acquired.
         """
         expected, H = self._expect(belief, sensor, env)
-        y, valid = sensor.residual(measurement[0], expected.z), np.asarray(measurement[1], float)
+        y, valid = sensor.residual(measurement[0], expected.z), as_numbers(measurement[1])
         limit = gate(self.gate_probability, H.shape[-2]) if gated else np.inf
         limits = np.array([limit, self.patience, self.inflation, *self.widest])
         dq_IB, x, C, rejected, recoveries, S, nis, used = correction_kernel(self.size, H.shape[-2])(

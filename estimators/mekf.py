@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gnc import check, quaternion
-from gnc.batch import Kernel
+from gnc.batch import Kernel, as_numbers
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief, relinearisation
 from gnc.estimators.attitude_belief import Belief
@@ -149,7 +149,7 @@ class Mekf:
 
         The wheels count with the mean of their momentum at both ends. `env` is for torques that depend on it.
         """
-        rho_end = belief.rho_B if rho_B is None else np.asarray(rho_B, float)
+        rho_end = belief.rho_B if rho_B is None else as_numbers(rho_B)
         if rho_end.shape != belief.rho_B.shape:
             rho_end = np.broadcast_to(rho_end, belief.rho_B.shape)
         rho = belief.rho_B if rho_B is None else 0.5 * (belief.rho_B + rho_end)
@@ -212,7 +212,7 @@ class Mekf:
 
         `gated=False` lets all valid measurements in, as is right while a rate is still being acquired.
         """
-        J, vector, valid = self.J, belief.P_B, np.asarray(measurement[1], float)
+        J, vector, valid = self.J, belief.P_B, as_numbers(measurement[1])
         if self.extras:
             J, vector = self.inertia(belief), np.concatenate([belief.P_B, belief.extras], axis=-1)
         state = belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J

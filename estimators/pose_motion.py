@@ -1,6 +1,7 @@
 """How the mean of a pose filter moves: the methods by name, each with the exact Jacobians of what it does.
 
 move(method, dq_IB, chi_B, wrench_B, M, h) -> dq_IB, chi_B, F, G        errors (dxi, dchi), wrench in body axes
+move_mean(the same)                        -> dq_IB, chi_B
 
 vi2, vi4    DQVI, of second order, and of fourth by Suzuki's composition
 rk4         the comparator: classical Runge-Kutta, with its own transition matrix, in the substeps of vi4
@@ -14,7 +15,7 @@ import numpy as np
 
 from gnc.estimators import centre_motion
 from gnc.estimators.wrench_noise import count
-from gnc.integrators import dqvi_composition, free_drift, pose_runge_kutta
+from gnc.integrators import dqvi, dqvi_composition, free_drift, pose_runge_kutta
 from gnc.integrators.composition import chained
 
 Array = Any
@@ -42,14 +43,34 @@ def move(
     """
     if method == "exact":
         return _exact(dq_IB, chi_B, wrench_B, M, h)
-    wrench_B = FREE if wrench_B is None else wrench_B
-    n = substeps(method, chi_B, wrench_B, M, h, turn)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
-    given = wrench_B, M, M[..., 3, 3], np.asarray(h) / n
+    counts, given = _divided(method, chi_B, wrench_B, M, h, turn)
     if method == "vi4":
         return dqvi_composition.step4_jacobian(dq_IB, chi_B, *given, counts)
     kernel = dqvi_composition.chained_step_jacobian if method == "vi2" else _chained_rk4
     return kernel.repeat(counts, dq_IB, chi_B, *UNMOVED, *given)
+
+
+def move_mean(
+    method: str, dq_IB: Array, chi_B: Array, wrench_B: Array | None, M: Array, h: Array, turn: float | None = TURN
+) -> tuple[Array, Array]:
+    """Move over h as `move` does, to the same bits, without the Jacobians."""
+    if method == "exact":
+        return _exact(dq_IB, chi_B, wrench_B, M, h)[:2]
+    counts, given = _divided(method, chi_B, wrench_B, M, h, turn)
+    if method == "vi4":
+        return dqvi_composition.step4(dq_IB, chi_B, *given, counts)
+    kernel = dqvi.step if method == "vi2" else pose_runge_kutta.step
+    return kernel.repeat(counts, dq_IB, chi_B, *given)
+
+
+def _divided(
+    method: str, chi_B: Array, wrench_B: Array | None, M: Array, h: Array, turn: float | None
+) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+    """Return the number of substeps, and what each of them takes after the state."""
+    wrench_B = FREE if wrench_B is None else wrench_B
+    n = substeps(method, chi_B, wrench_B, M, h, turn)
+    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
+    return counts, (wrench_B, M, M[..., 3, 3], np.asarray(h) / n)
 
 
 def _exact(dq_IB: Array, chi_B: Array, wrench_B: Array | None, M: Array, h: Array) -> tuple[Array, Array, Array, Array]:

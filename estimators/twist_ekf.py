@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, dual_quaternion, lie
-from gnc.batch import batched, where
+from gnc.batch import as_numbers, batched, where
 from gnc.estimators.dqekf_kernels import correction_kernel
 from gnc.estimators.kalman import Innovation, gate, symmetric_product
 from gnc.estimators.wrench_noise import GAUSS
@@ -77,7 +77,7 @@ class TwistEkf:
         """Move over h at the measured twist (..., 6); zeros where there is no sensor for it."""
         densities = self.twist_psd, self.walk_psd, self.coast_psd
         state = belief.dq_IB, belief.chi_B, belief.C, belief.bias
-        dq_IB, chi_B, C = _predict(*state, z, np.asarray(valid, float), *densities, h)
+        dq_IB, chi_B, C = _predict(*state, z, as_numbers(valid), *densities, h)
         return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=C)
 
     def update(
@@ -91,7 +91,7 @@ class TwistEkf:
         limits = np.array([limit, self.patience, self.inflation, *self.widest])
         dq_IB, bias, C, rejected, recoveries, S, nis, used = correction_kernel(12, m)(
             belief.dq_IB, belief.bias, belief.C, belief.rejected, belief.recoveries,
-            H, expected.R, y, np.asarray(measurement[1], float), limits,
+            H, expected.R, y, as_numbers(measurement[1]), limits,
         )  # fmt: skip
         chi_B = belief.chi_B + (belief.bias - bias)
         return TwistBelief(dq_IB, chi_B, bias, C, rejected, recoveries), Innovation(y, S, nis, used > 0.0)

@@ -25,7 +25,7 @@ import numpy as np
 from filterpy.kalman import JulierSigmaPoints, unscented_transform
 
 from gnc import quaternion
-from gnc.batch import batched, copysign, jacobian
+from gnc.batch import as_numbers, batched, copysign, jacobian
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
@@ -126,7 +126,7 @@ class Usque(Mekf):
         The joint statistics of error and measurement are those of a linear sensor, H = C_yx C^-1 with noise
         S - H C H^T, whose Kalman gain is the C_xy S^-1 of sigma points.
         """
-        z, valid = measurement[0], np.asarray(measurement[1], float)
+        z, valid = measurement[0], as_numbers(measurement[1])
         centre = sensor.predict(self.state(belief), env)
         mean, joint = self._joint(belief, sensor, centre, env)
         C_xy = joint[..., :6, 6:]

@@ -49,18 +49,29 @@ class Stream:
     BLOCK = 64  # how many are drawn ahead
 
     def __init__(self, seed: int, trials: Trials, name: str, size: int) -> None:
-        which = _numbers(trials)
+        which, self.size = _numbers(trials), _whole("size", size, TRIAL_LIMIT)
         self._generators = [stream(seed, trial, name) for trial in which]
-        self._ahead, self._used = np.empty((len(which), self.BLOCK, _whole("size", size, TRIAL_LIMIT))), self.BLOCK
+        self._ahead, self._used = np.empty((len(which), self.BLOCK, self.size)), self.BLOCK
 
     def next(self) -> Array:
         """Return the next numbers of every trial."""
+        return self.take(1)[:, 0].copy()
+
+    @property
+    def ready(self) -> int:
+        """How many can be taken at once."""
         if self._used == self.BLOCK:
             for generator, rows in zip(self._generators, self._ahead, strict=True):
                 generator.standard_normal(out=rows)
             self._used = 0
-        self._used += 1
-        return self._ahead[:, self._used - 1].copy()
+        return self.BLOCK - self._used
+
+    def take(self, n: int) -> Array:
+        """Return the next n, at most as many as are `ready`: (trials, n, size), valid until the next are taken."""
+        if n > self.ready:
+            raise ValueError(f"n: {n} of {self.ready} that are ready")
+        self._used += n
+        return self._ahead[:, self._used - n : self._used]
 
 
 def _draw(fill: Callable[..., Array], seed: int, trials: Trials, name: str, shape: int | tuple[int, ...]) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, batched, recording, where
 from gnc.integrators import attitude_method
 from gnc.integrators.substeps import ANGLE, count
 from gnc.integrators.table import AttitudeMethod
@@ -24,8 +24,8 @@ FEW = 16  # trials that fit side by side in a kernel
 
 
 def few(x: Any) -> bool:
-    """Tell whether there are so few trials that calls cost more than a step taken in vain."""
-    return getattr(x.w_B, "size", 3) <= 3 * FEW
+    """Tell whether there are so few trials that calls cost more than a step taken in vain; in a program none do."""
+    return getattr(x.w_B, "size", 3) <= 3 * FEW and not recording()
 
 
 def all_taken(w_B: Array) -> bool:

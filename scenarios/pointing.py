@@ -95,6 +95,7 @@ def prepare(config: PointingConfig, seed: int, trials: np.ndarray) -> Prepared:
         navigation=navigation,
         controller=Controller(control, 1.0 / config.controller.rate_hz, Command(np.zeros((n, wheels.count)))),
         record_s=config.record_s,
+        compiled=build.all_ours(config.filter, config.controller, *config.sensors.values()),
     )
     return Prepared(
         loop,

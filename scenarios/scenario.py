@@ -162,7 +162,7 @@ def _flown(
     history = History({**prepared.signals, **prepared.innovations})
     keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
     record = lambda moment: history.record(moment.t, keep(prepared.observe(moment)))  # noqa: E731
-    innovation = _thinned(prepared, history, keep) if prepared.observe_innovation is not None else None
+    innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
     flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
     note = {"scenario": scenario.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
     dataset = history.dataset(trials, **note)

@@ -11,7 +11,18 @@
 """
 
 from gnc.batch.derivative import jacobian
-from gnc.batch.functions import copysign, maximum, minimum, where
-from gnc.batch.kernel import JIT_OFF, Kernel, batched
+from gnc.batch.functions import as_numbers, copysign, maximum, minimum, where
+from gnc.batch.kernel import JIT_OFF, Kernel, batched, recording
 
-__all__ = ["JIT_OFF", "Kernel", "batched", "copysign", "jacobian", "maximum", "minimum", "where"]
+__all__ = [
+    "JIT_OFF",
+    "Kernel",
+    "as_numbers",
+    "batched",
+    "copysign",
+    "jacobian",
+    "maximum",
+    "minimum",
+    "recording",
+    "where",
+]

@@ -15,6 +15,9 @@ import llvmlite.binding as llvm
 from gnc.batch import cache, one_trial
 from gnc.batch.gufunc_loop import loop_module
 from gnc.batch.numpy_ufunc import as_gufunc
+from gnc.batch.program_loop import program_module
+from gnc.batch.tape import Call, Tape
+from gnc.batch.tile import callee_module
 from gnc.patience import telling
 
 if TYPE_CHECKING:
@@ -41,6 +44,28 @@ def function_of_one(kernel: Kernel, repeating: bool) -> Any:
     with _lock:
         source = one_trial.function_module(kernel.layout, *kernel.tape, repeating)
         return one_trial.as_function(kernel, _link(_object_code(source), one_trial.symbols()))
+
+
+@functools.cache
+def tile_address(call: Call, width: int) -> int:
+    """Return the address of the function that computes one tile of a kernel, for programs to call."""
+    with _lock:
+        tape, results = call.kernel.tape
+        return _link(_object_code(callee_module(call.kernel.layout, tape, results, width, call.repeating)))
+
+
+def program_function(tape: Tape, results: list[int], state: int, rows: tuple[int, int], width: int) -> Any:
+    """Return the function (table, trials, steps) of a program, see `program_loop`; it lets other threads run."""
+    with _lock:
+        called = {f"call{i}": tile_address(call, width) for i, call in enumerate(tape.calls)}
+        code = _object_code(program_module(tape, results, state, rows, width))
+        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        return prototype(_link(code, {"feclearexcept": _clear(), **called}))
+
+
+def lanes() -> int:
+    """Return how many trials fit into a vector of this machine."""
+    return 8 if "+avx512f" in _features() else 4
 
 
 def _object_code(source: str) -> bytes:
@@ -79,8 +104,7 @@ def _width(operations: int, repeating: bool) -> int:
     Two vectors side by side hide the latency of a short kernel, one keeps a long kernel in registers, and repeated
     steps are mostly those of a single trial.
     """
-    lanes = 8 if "+avx512f" in _features() else 4
-    return 4 if repeating else 2 * lanes if operations < 1500 else lanes
+    return 4 if repeating else 2 * lanes() if operations < 1500 else lanes()
 
 
 def _compile(source: str, machine: llvm.TargetMachine) -> bytes:
@@ -100,10 +124,14 @@ def _jit() -> Any:
 
 def _link(code: bytes, symbols: dict[str, int] | None = None) -> int:
     """Load object code into the process and return the address of its loop."""
-    clear = ctypes.cast(ctypes.CDLL(None).feclearexcept, ctypes.c_void_p).value or 0
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("loop")
-    for name, address in (symbols or {"feclearexcept": clear}).items():
+    for name, address in (symbols or {"feclearexcept": _clear()}).items():
         builder.import_symbol(name, address)
     library = builder.link(_jit(), next(_names))
     _alive.append(library)
     return library["loop"]
+
+
+@functools.cache
+def _clear() -> int:
+    return ctypes.cast(ctypes.CDLL(None).feclearexcept, ctypes.c_void_p).value or 0

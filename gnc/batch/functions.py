@@ -13,12 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch.scalar import COMPOSITES, Operand, operate
+from gnc.batch.scalar import COMPOSITES, Operand, Scalar, is_test, operate
 
 
 def where(test: Any, a: Any, b: Any) -> Any:
     """Choose a where the test holds and b elsewhere, for each trial by itself; both are computed."""
     return _elementwise("where", test, a, b)
+
+
+def as_numbers(x: Any) -> Any:
+    """Return x as floats, of tests 1 where they hold and 0 elsewhere; the symbols of a program stay symbols."""
+    if isinstance(x, Scalar):
+        return where(x, 1.0, 0.0) if is_test(x) else x
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return np.array([as_numbers(one) for one in x.ravel()], dtype=object).reshape(x.shape)
+    return np.asarray(x, float)
 
 
 def minimum(a: Any, b: Any) -> Any:

@@ -9,19 +9,46 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from gnc.batch.gufunc_loop import MOST_STEPS
 from gnc.batch.layout import Core, Layout
 from gnc.batch.scalar import Operand, Real, Scalar
 from gnc.batch.tape import Tape
+from gnc.batch.tile import MOST_STEPS
 
 # Set by numba's users to debug; we follow it, so that one variable turns all compilation off.
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
-_inside: contextvars.ContextVar[bool] = contextvars.ContextVar("inside a kernel", default=False)
+
+class Inside(Protocol):
+    """What becomes of a kernel that is called where numbers are symbols."""
+
+    def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
+        """Return the results of one trial."""
+
+    def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
+        """Return the results of n steps of one trial."""
+
+
+class _Inlined:
+    """Inside another kernel it is the plain function: its operations become those of the other."""
+
+    def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
+        return kernel.one(args)
+
+    def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
+        raise TypeError(f"{kernel.__name__}.repeat: a kernel has loops of fixed length only: write a for loop")
+
+
+INLINED = _Inlined()
+inside: contextvars.ContextVar[Inside | None] = contextvars.ContextVar("inside a kernel or a program", default=None)
+
+
+def recording() -> bool:
+    """Tell whether a program is being recorded (`gnc.batch.program`): states are symbols that no `if` may ask."""
+    return inside.get() is not None
 
 
 def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
@@ -57,8 +84,8 @@ class Kernel:
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
         """Compute all trials; `out` takes an array (or a tuple of arrays) to write into."""
-        if _inside.get():
-            return self.one(args)
+        if (within := inside.get()) is not None:
+            return within.call(self, args)
         if JIT_OFF:
             return _into(out, self._interpret(np.ones(()), args))
         if out is None and (results := self._alone(*args)) is not None:
@@ -79,6 +106,8 @@ class Kernel:
             raise TypeError(f"{self.__name__}.repeat: the results do not have the shapes of the first arguments")
         if isinstance(n, int) and n < 0:
             raise ValueError(f"{self.__name__}.repeat: n: expected a whole number >= 0, got {n}")
+        if (within := inside.get()) is not None:
+            return within.repeat(self, n, args)
         counts = n if type(n) is np.float64 else np.asarray(n, dtype=float)
         if JIT_OFF:
             return self._interpret(np.asarray(counts), args)
@@ -138,11 +167,11 @@ class Kernel:
         """Run the function on the numbers of one trial, given and returned flat."""
         flat = iter(numbers)
         args = [core_array(flat, core) for core in self.layout.ins]
-        token = _inside.set(True)
+        token = inside.set(INLINED)
         try:
             results = self.one(args)
         finally:
-            _inside.reset(token)
+            inside.reset(token)
         results = results if len(self.layout.outs) > 1 else (results,)
         return [x for result in results for x in np.ravel(result)]
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.batch.gufunc_loop import MOST_STEPS
 from gnc.batch.layout import Core, Layout
 from gnc.batch.numpy_ufunc import NPY_DOUBLE
 from gnc.batch.tape import Tape
+from gnc.batch.tile import MOST_STEPS
 from gnc.batch.vector_code import intrinsics, tile_function
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from gnc.batch.scalar import TESTS, Operand, Scalar
 
@@ -12,7 +13,14 @@ class Entry(NamedTuple):
 
     op: str
     operands: tuple[int, ...] = ()
-    constant: str = ""  # the hexadecimal value of a constant, so that 0.0 and -0.0 differ
+    constant: str = ""  # the hexadecimal value of a constant, so that 0.0 and -0.0 differ; the number of a call or part
+
+
+class Call(NamedTuple):
+    """A kernel that is compiled by itself and called; a repeated one takes its count as the last operand."""
+
+    kernel: Any
+    repeating: bool
 
 
 class Tape:
@@ -23,6 +31,7 @@ class Tape:
         self.entries: list[Entry] = []
         self._index: dict[Entry, int] = {}
         self.inputs = 0
+        self.calls: list[Call] = []
 
     def input(self) -> Symbol:
         """Add one input number."""
@@ -36,6 +45,15 @@ class Tape:
         if index == len(self.entries):
             self.entries.append(entry)
         return index
+
+    def call(self, kernel: Any, operands: Sequence[Operand], repeating: bool) -> list[Symbol]:
+        """Record a call and return the numbers that come of it."""
+        call = Call(kernel, repeating)
+        if call not in self.calls:
+            self.calls.append(call)
+        entry = Entry("call", tuple(map(self.index, operands)), str(self.calls.index(call)))
+        made = self.record(entry)
+        return [Symbol(self, self.record(Entry("part", (made,), str(i)))) for i in range(kernel.layout.outputs)]
 
     def index(self, x: Operand) -> int:
         """Return where a number stands on this tape; constants are added."""

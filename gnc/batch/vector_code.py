@@ -21,9 +21,9 @@ def tile_function(tape: Tape, results: list[int], width: int, repeating: bool) -
             yield f"  %a{index} = getelementptr {vector}, ptr %buffer, i64 {entry.operands[0]}"
             yield f"  %v{index} = load {vector}, ptr %a{index}, align {8 * width}"
         elif entry.op != "constant":
-            yield f"  %v{index} = {_instruction(tape, entry, width)}"
+            yield f"  %v{index} = {instruction(tape, entry, width)}"
     for number, index in enumerate(results):
-        slot, value = f"%r{number}", _value(tape, index, width)
+        slot, value = f"%r{number}", value_of(tape, index, width)
         yield f"  {slot} = getelementptr {vector}, ptr %buffer, i64 {number if repeating else tape.inputs + number}"
         if repeating:
             yield f"  %o{number} = load {vector}, ptr {slot}, align {8 * width}"
@@ -33,10 +33,10 @@ def tile_function(tape: Tape, results: list[int], width: int, repeating: bool) -
     yield "  ret void\n}"
 
 
-def _instruction(tape: Tape, entry: Entry, width: int) -> str:
+def instruction(tape: Tape, entry: Entry, width: int) -> str:
     """Write the instruction of one operation."""
     numbers, tests = f"<{width} x double>", f"<{width} x i1>"
-    values = [_value(tape, i, width) for i in entry.operands]
+    values = [value_of(tape, i, width) for i in entry.operands]
     if entry.op in _ARITHMETIC:
         return f"{_ARITHMETIC[entry.op]} {numbers} {', '.join(values)}"
     if entry.op in _COMPARISON:
@@ -51,7 +51,7 @@ def _instruction(tape: Tape, entry: Entry, width: int) -> str:
     return f"{entry.op} {tests} {', '.join(values)}"  # and, or
 
 
-def _value(tape: Tape, index: int, width: int) -> str:
+def value_of(tape: Tape, index: int, width: int) -> str:
     """Write an operand: a register, or a constant in every lane."""
     entry = tape.entries[index]
     if entry.op != "constant":

@@ -98,6 +98,10 @@ _ALL: list[Method] = [
         taylor.step, taylor.step_jacobian, taylor.drift, SUZUKI4, 0.5, None,
     ),
     AttitudeMethod(
+        "taylor10", "attitude", 10, ("momentum", "energy"), "Taylor series of order 10, for less than 0.1 rad",
+        taylor.step_slow, taylor.step_jacobian_slow, taylor.drift_slow, SUZUKI4, taylor.SLOW_REACH, None,
+    ),
+    AttitudeMethod(
         "midpoint", "attitude", 2, (), "explicit midpoint rule",
         runge_kutta.midpoint, runge_kutta.midpoint_jacobian, limit=None, symplectic=False,
     ),

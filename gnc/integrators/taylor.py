@@ -7,8 +7,9 @@ The coefficients follow one another. With h folded in, W_k = h J^-1 P_k, and W_0
     (k + 1) P_{k+1} = sum_j P_j x W_{k-j}, + h tau for k = 0        2 (k + 1) q_{k+1} = sum_j q_j W_{k-j}
 
 and the same recurrence on columns gives F and G. Order 20 is round-off (3e-15) for (Om + |rho|/J_min) |h| <= 0.75 rad,
-Om = sqrt(2T/J_min) being the fastest rate that the energy allows, or for (|w| + |rho|/J_min) |h| <= 0.5 rad. Dividing
-longer steps is the caller's part (`gnc.integrators.substeps`); without it the error grows as the 21st power. Source:
+Om = sqrt(2T/J_min) being the fastest rate that the energy allows, or for (|w| + |rho|/J_min) |h| <= 0.5 rad; order 10,
+for 0.27 times the operations, to 0.1 rad, which is far for a spacecraft that points. Dividing longer steps is the
+caller's part (`gnc.integrators.substeps`); without it the error grows as the 21st, or 11th, power. Source:
 spec/attitude.md, "Exact free drift".
 """
 
@@ -19,51 +20,54 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import batched
+from gnc.batch import Kernel, batched
 from gnc.linalg import array, block, cross, identity, inv3, skew, zeros
 from gnc.quaternion import conj, mul, to_matrix
 
-ORDER = 20
-REACH = 0.75  # [rad] the largest (Om + |rho|/J_min) |h| of a step
+REACH = 0.75  # [rad] the largest (Om + |rho|/J_min) |h| of a step of order 20
+SLOW_REACH = 0.1  # of order 10
 
 Array = Any
 Series = list[Array]  # the coefficients of the powers of time, time being 1 at the end of the step
 
 
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3)")
-def step(q_IB, P_B, tau_B, J, rho_B, h):
-    """Move a body with its wheels under a torque that is constant in body axes."""
-    P, _, f = _motion(P_B, tau_B, J, rho_B, h)
-    return mul(q_IB, _end(f)), _end(P)
+def _kernels(order: int, suffix: str = "") -> tuple[Kernel, ...]:
+    """Return step, drift, step_jacobian and drift_jacobian, with names that end in the suffix."""
+
+    def step(q_IB, P_B, tau_B, J, rho_B, h):
+        """Move a body with its wheels under a torque that is constant in body axes."""
+        P, _, f = _motion(P_B, tau_B, J, rho_B, h, order)
+        return mul(q_IB, _end(f)), _end(P)
+
+    def drift(q_IB, P_B, J, rho_B, h):
+        """Move a free body with its wheels."""
+        return step(q_IB, P_B, zeros(3), J, rho_B, h)
+
+    def step_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
+        """Return what `step` does, its Jacobian F = [[R(f)^T, B], [0, dP_1/dP]], and G, both exact."""
+        P, W, f = _motion(P_B, tau_B, J, rho_B, h, order)
+        by_torque = np.concatenate(_slopes(P, W, J, h, zeros(3, 3), h * identity(3)))
+        return mul(q_IB, _end(f)), _end(P), _jacobian(P, W, f, J, h), by_torque
+
+    def drift_jacobian(q_IB, P_B, J, rho_B, h):
+        """Return what `drift` does, and its exact Jacobian F."""
+        P, W, f = _motion(P_B, zeros(3), J, rho_B, h, order)
+        return mul(q_IB, _end(f)), _end(P), _jacobian(P, W, f, J, h)
+
+    forced, free = "(4),(3),(3),(3,3),(3),()", "(4),(3),(3,3),(3),()"
+    functions: dict[Any, str] = {step: f"{forced}->(4),(3)", drift: f"{free}->(4),(3)"}
+    functions |= {step_jacobian: f"{forced}->(4),(3),(6,6),(6,3)", drift_jacobian: f"{free}->(4),(3),(6,6)"}
+    for function in functions:
+        function.__name__ = function.__qualname__ = function.__name__ + suffix  # as assigned below, for pickle
+    return tuple(batched(layout)(function) for function, layout in functions.items())
 
 
-@batched("(4),(3),(3,3),(3),()->(4),(3)")
-def drift(q_IB, P_B, J, rho_B, h):
-    """Move a free body with its wheels."""
-    return step(q_IB, P_B, zeros(3), J, rho_B, h)
-
-
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3)")
-def step_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
-    """Return what `step` does, its Jacobian F = [[R(f)^T, B], [0, dP_1/dP]], and G, both exact."""
-    P, W, f = _motion(P_B, tau_B, J, rho_B, h)
-    by_torque = np.concatenate(_slopes(P, W, J, h, zeros(3, 3), h * identity(3)))
-    return mul(q_IB, _end(f)), _end(P), _jacobian(P, W, f, J, h), by_torque
-
-
-@batched("(4),(3),(3,3),(3),()->(4),(3),(6,6)")
-def drift_jacobian(q_IB, P_B, J, rho_B, h):
-    """Return what `drift` does, and its exact Jacobian F."""
-    P, W, f = _motion(P_B, zeros(3), J, rho_B, h)
-    return mul(q_IB, _end(f)), _end(P), _jacobian(P, W, f, J, h)
-
-
-def _motion(P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array) -> tuple[Series, Series, Series]:
+def _motion(P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array, order: int) -> tuple[Series, Series, Series]:
     """Return the series of the momentum, of h times the rate, and of the turn f since the start."""
     D = h * inv3(J)
     P, W, f = [P_B], [D @ (P_B - rho_B)], [array([1.0, 0.0, 0.0, 0.0])]
     impulse = h * tau_B
-    for k in range(ORDER):
+    for k in range(order):
         P.append((_convolution(cross, P, W) + impulse) * (1.0 / (k + 1)))
         f.append(_convolution(_turned, f, W) * (0.5 / (k + 1)))
         W.append(D @ P[-1])
@@ -86,7 +90,7 @@ def _slopes(P: Series, W: Series, J: Array, h: Array, dP_0: Array, impulse: Arra
     turning = [-skew(w) for w in W]
     moving = [skew(p) @ D + t for p, t in zip(P, turning, strict=True)]
     da, dP = [zeros(3, 3)], [dP_0]
-    for k in range(ORDER):
+    for k in range(len(P) - 1):
         da.append((_convolution(np.matmul, turning[: k + 1], da) + D @ dP[-1]) * (1.0 / (k + 1)))
         dP.append((_convolution(np.matmul, moving[: k + 1], dP) + impulse) * (1.0 / (k + 1)))
         impulse = zeros(3, 3)
@@ -102,3 +106,7 @@ def _convolution(product: Callable[[Array, Array], Array], a: Series, b: Series)
 def _end(series: Series) -> Array:
     """Add the coefficients, small ones first."""
     return sum(reversed(series[:-1]), series[-1])
+
+
+step, drift, step_jacobian, drift_jacobian = _kernels(20)
+step_slow, drift_slow, step_jacobian_slow, drift_jacobian_slow = _kernels(10, "_slow")

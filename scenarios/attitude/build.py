@@ -147,6 +147,11 @@ def prior(section: sections.AnyFilter, J: Array) -> Array | None:
     return diagonal(sigmas)
 
 
+def all_ours(*parts: Any) -> bool:
+    """Tell whether no part is a user's own, which may do what cannot be compiled with the loop."""
+    return all(part.kind != "own" for part in parts)
+
+
 def diagonal(sigmas: list[Any]) -> Array:
     """Return the covariance (..., n, n) of independent errors, each sigma a number or one per trial."""
     stacked = np.stack(np.broadcast_arrays(*sigmas), axis=-1) if sigmas else np.zeros(0)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from gnc.batch import as_numbers
 from gnc.controllers.reference import AttitudeReference
 from gnc.controllers.wheel_allocation import WheelAllocation
 from gnc.scenarios.attitude.satellite import Command, Report
@@ -36,4 +35,4 @@ class WheelControl:
         reference: AttitudeReference = self.guide(t)
         q_IB, w_B = self.read(belief)
         tau_B, memory = self.law.command(Estimate(q_IB, w_B, report.rho_B), reference, memory)
-        return Command(self.allocation.command(np.asarray(tau_B, float))), memory
+        return Command(self.allocation.command(as_numbers(tau_B))), memory

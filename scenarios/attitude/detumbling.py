@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import batched, where
+from gnc.batch import as_numbers, batched, where
 from gnc.controllers.bdot import Bdot, BdotMemory, MomentumUnloading
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.initialise import attitude_covariance, restart, triad
@@ -84,7 +84,7 @@ class Acquisition:
 
     def _felt(self, belief: Search, measurement: Measurement) -> Search:
         """Note the field, and for how long it has turned slowly."""
-        B_B, valid = self.mekf.sensors[MAGNETOMETER].in_body(measurement.z), np.asarray(measurement.valid, float)
+        B_B, valid = self.mekf.sensors[MAGNETOMETER].in_body(measurement.z), as_numbers(measurement.valid)
         numbers = self._gain, self.memory_s, self.quiet_rate, self.period_s
         felt = _felt(B_B, valid, belief.B_B, belief.mean_B, belief.quiet_s, *numbers)
         return belief._replace(B_B=felt[0], mean_B=felt[1], quiet_s=felt[2])

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.errors import InputError
+from gnc.instant import Instant
 from gnc.models.environment import Atmosphere, EnvironmentTable
 from gnc.models.environment.drag import velocity_in_air
 
@@ -40,8 +41,10 @@ class Sky:
         env = table.at(0.5 * h * np.arange(2 * round(duration_s / h) + 1))
         return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)))
 
-    def at(self, t: float) -> Any:
+    def at(self, t: float | Instant) -> Any:
         """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""
+        if isinstance(t, Instant):
+            return t.look_up(self.rows, self.h)
         k = round(t / self.h)
         found = self._last.get(k)
         if found is None:

@@ -17,7 +17,7 @@ from gnc.integrators import attitude_method
 from gnc.linalg import cross, solve3
 
 Array = Any
-METHOD = "taylor"  # none of those that the filters use
+METHOD = "taylor10"  # exact to round-off, and none of those that the filters use
 NONE = np.zeros(3)
 
 

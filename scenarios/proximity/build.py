@@ -143,7 +143,7 @@ def _mover(filter_: DqEkf) -> Move:
     """Return what moves the mean as the filter does."""
     if isinstance(filter_, midpoint.MidpointDqEkf):
         return lambda x, M, h: PoseState(*midpoint.move(*x, M, h)[:2])
-    return lambda x, M, h: PoseState(*pose_motion.move(filter_.method, *x, None, M, h, filter_.turn)[:2])
+    return lambda x, M, h: PoseState(*pose_motion.move_mean(filter_.method, *x, None, M, h, filter_.turn))
 
 
 def guidance(config: sections.ProximityConfig) -> Approach:

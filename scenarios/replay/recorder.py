@@ -104,7 +104,8 @@ class Recorder:
 
     def connected(self, loop: Loop) -> Loop:
         """Return the loop that is taken down: its navigation is this, and the truth is noted where it is measured."""
-        return dataclasses.replace(loop, navigation=self, instruments=[self._noting(i) for i in loop.instruments])
+        instruments = [self._noting(i) for i in loop.instruments]
+        return dataclasses.replace(loop, navigation=self, instruments=instruments, compiled=False)
 
     def _noting(self, instrument: Instrument) -> Instrument:
         def measure(x: Any, t: float, noise: Any) -> Any:

@@ -88,3 +88,11 @@ def test_a_trial_that_is_lost_stays_lost_and_touches_no_other(method):
     p, moved, F, _ = pose_motion.move(method, POSE, chi, None, M, 4.0)
     np.testing.assert_array_equal(np.isnan(moved).any(axis=-1), [False, True, True])
     assert np.isfinite(p[0]).all() and np.isfinite(F[0]).all()
+
+
+@pytest.mark.parametrize("method", pose_motion.METHODS)
+@pytest.mark.parametrize("wrench", [None, WRENCH], ids=["free", "forced"])
+def test_the_mean_alone_moves_to_the_same_bits(method, wrench):
+    twists = CHI * np.linspace(0.5, 4.0, 5)[:, None]
+    whole, mean = (move(method, POSE, twists, wrench, M, 2.0) for move in (pose_motion.move, pose_motion.move_mean))
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(whole[:2], mean, strict=True))

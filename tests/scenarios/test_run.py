@@ -119,7 +119,7 @@ def test_ctrl_c_leaves_what_was_flown_and_says_so(tmp_path, capsys, monkeypatch)
     @contextmanager
     def impatient(what):
         def interrupt(done, total):
-            if done == 123:
+            if done >= 123:
                 raise KeyboardInterrupt
 
         yield interrupt

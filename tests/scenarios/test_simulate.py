@@ -58,7 +58,8 @@ def flown(name, settings, seed, trial):
     group = dispersed.groups(config, scenario.dispersible, seed, np.array([trial]))[0]
     prepared = scenario.build(group.config, seed, group.trials)
     noting = Noting(prepared.loop.navigation)
-    dataclasses.replace(prepared.loop, navigation=noting).fly(prepared.truth, prepared.belief, prepared.memory)
+    loop = dataclasses.replace(prepared.loop, navigation=noting, compiled=False)  # what notes is more than a program
+    loop.fly(prepared.truth, prepared.belief, prepared.memory)
     return prepared.loop.navigation, noting.beliefs
 
 

@@ -1,0 +1,211 @@
+"""Programs: a Python function of many kernels as one compiled loop over steps, for one trial or thousands.
+
+The function runs once, on symbols. A kernel that it calls stays a call: compiled by itself, once for all programs, so
+that a program is quick to compile and keeps the bits of calls from Python. What the function computes between the calls
+is recorded. A kernel's arguments that are plain arrays become parameters of the program, with or without a leading
+axis of the trials: other values need no other code.
+
+    recorder = Recorder(trials)
+    x, noise = recorder.state((4,)), recorder.timed((3,))
+    with recorder.recording():
+        x = f(x, noise)                                   kernels, + - * /, slices, where
+    program = recorder.program(x)
+    program.run(state, [of(draws)], steps)                state (trials, 4) in place; draws (trials, steps, 3)
+
+The function may not branch on numbers, and what it does beside computing is done once, while it is recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc.batch.kernel import Kernel, core_array, inside
+from gnc.batch.layout import Core
+from gnc.batch.scalar import Operand, Scalar, is_test, operate
+from gnc.batch.tape import Tape
+
+Array = Any
+
+
+class Rows(NamedTuple):
+    """Where a program finds an input of every step, or leaves what comes out of it."""
+
+    address: int
+    trial_step: int  # bytes from trial to trial; 0: all have the same
+    time_step: int
+    memory: Any = None  # kept from being freed
+
+    def shifted(self, by: int) -> Rows:
+        """Return the rows that begin so many bytes further on."""
+        return Rows(self.address + by, self.trial_step, self.time_step, self.memory)
+
+
+def of_trials(array: np.ndarray) -> Rows:
+    """Return the rows of an array (trials, steps, ...)."""
+    return Rows(_address(array), array.strides[0], array.strides[1], array)
+
+
+def of_all(array: np.ndarray) -> Rows:
+    """Return the rows of an array (steps, ...) that all trials share."""
+    return Rows(_address(array), 0, array.strides[0], array)
+
+
+def of_steps(array: np.ndarray) -> Rows:
+    """Return the rows of an array (steps, trials, ...)."""
+    return Rows(_address(array), array.strides[1], array.strides[0], array)
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]
+
+
+@dataclass
+class _Input:
+    """An input that is not state: an array that a kernel was called with, or one of which every step has its own."""
+
+    slot: int
+    size: int
+    memory: np.ndarray | None  # None: every step has its own
+    trial_step: int = 0
+    original: Any = None  # kept, so that no other array gets its identity
+
+
+@dataclass
+class Recorder:
+    """Records a program; kernels that are called while it does become calls of the program."""
+
+    trials: int
+    _tape: Tape = field(default_factory=Tape)
+    _given: list[_Input] = field(default_factory=list)
+    _known: dict[tuple[int, Core], Array] = field(default_factory=dict)
+    _state: int = 0
+
+    def state(self, core: Core) -> Array:
+        """Return the symbols of a part of the state; all of it is asked for before anything else."""
+        if self._given:
+            raise TypeError("the state of a program comes before its other inputs")
+        self._state += math.prod(core)
+        return self._symbols(core)
+
+    def timed(self, core: Core) -> Array:
+        """Return the symbols of an input of which every step has its own."""
+        self._given.append(_Input(self._tape.inputs, math.prod(core), None))
+        return self._symbols(core)
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record what happens inside."""
+        token = inside.set(self)
+        try:
+            yield
+        finally:
+            inside.reset(token)
+
+    def program(self, state: Sequence[Operand], made: Sequence[Operand] = ()) -> Program:
+        """Return the program that ends with this state, and gives `made` at every step; both flat."""
+        if len(state) != self._state:
+            raise ValueError(f"the state has {self._state} numbers before a step and {len(state)} after it")
+        results = [self._tape.index(_number(x)) for x in [*state, *made]]
+        return Program(self.trials, self._tape, results, self._state, self._given)
+
+    def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
+        """Record the call of a kernel."""
+        return self._called(kernel, self._operands(kernel, args), False)
+
+    def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
+        """Record the call of a repeated kernel."""
+        return self._called(kernel, [*self._operands(kernel, args), *self.numbers(n, (), "n")], True)
+
+    def numbers(self, x: Any, core: Core, what: str = "state") -> list[Operand]:
+        """Return an array as a flat list of symbols and constants; one without symbols becomes a parameter."""
+        if hasattr(x, "as_number"):  # a time
+            x = x.as_number()
+        array = np.asarray(x, object) if isinstance(x, Scalar) else np.asarray(x)
+        if array.dtype != object:
+            return list(np.ravel(self._parameter(x, array, core, what)))
+        if array.shape != core:
+            raise ValueError(f"{what}: expected {core}, got {array.shape}")
+        return [_number(one) for one in array.ravel()]
+
+    def _called(self, kernel: Kernel, operands: list[Operand], repeating: bool) -> Any:
+        flat = iter(self._tape.call(kernel, operands, repeating))
+        results = tuple(core_array(flat, core) for core in kernel.layout.outs)
+        return results if len(results) > 1 else results[0]
+
+    def _operands(self, kernel: Kernel, args: tuple[Any, ...]) -> list[Operand]:
+        layout = kernel.layout
+        if len(args) != len(layout.ins):
+            raise TypeError(f"{kernel.__name__}: expected {len(layout.ins)} arguments, got {len(args)}")
+        given = zip(args, layout.ins, layout.names, strict=True)
+        return [x for arg, core, name in given for x in self.numbers(arg, core, f"{kernel.__name__}: {name}")]
+
+    def _parameter(self, original: Any, array: np.ndarray, core: Core, what: str) -> Array:
+        """Return the symbols of an array, which is the same for all trials, or has one for each."""
+        key = id(original), core
+        if key not in self._known:
+            if array.shape not in (core, (1, *core), (self.trials, *core)):
+                raise ValueError(f"{what}: expected {core} or {(self.trials, *core)}, got {array.shape}")
+            size, each = math.prod(core), array.shape == (self.trials, *core) and self.trials > 1
+            memory = np.ascontiguousarray(array, float)
+            self._given.append(_Input(self._tape.inputs, size, memory, 8 * size if each else 0, original))
+            self._known[key] = self._symbols(core)
+        return self._known[key]
+
+    def _symbols(self, core: Core) -> Array:
+        return core_array(iter([self._tape.input() for _ in range(math.prod(core))]), core)
+
+
+def _number(x: Operand) -> Operand:
+    """Return a test as 1 or 0; NumPy would cast it too."""
+    return operate("where", x, 1.0, 0.0) if is_test(x) else x
+
+
+class Program:
+    """A recorded function that can be run."""
+
+    def __init__(self, trials: int, tape: Tape, results: list[int], state: int, given: list[_Input]) -> None:
+        from gnc.batch.compiled import lanes, program_function  # the compiler is loaded when something is compiled
+
+        self.trials, self.made = trials, len(results) - state
+        timed = [one for one in given if one.memory is None]
+        used = _used(tape, results)
+        self._staying = [one for one in given if one.memory is not None and _is_in(one, used)]
+        changing = [one for one in timed if _is_in(one, used)]
+        self.used = [_is_in(one, used) for one in timed]  # whether anything depends on it
+        rows = len(self._staying), len(changing)
+        self._function = program_function(tape, results, state, rows, 1 if trials == 1 else lanes())
+        table = [(0, 8 * state, 0, 0, state)]
+        table += [(_address(one.memory), one.trial_step, 0, one.slot, one.size) for one in self._staying]
+        table += [(0, 0, 0, one.slot, one.size) for one in changing]
+        table += [(0, 0, 0, tape.inputs + state, self.made)]
+        self._table = np.array(table, np.int64)
+        self._address, self._first = _address(self._table), 1 + len(self._staying)
+        self._bound: np.ndarray | None = None  # the state whose address is in the table
+
+    def run(self, state: np.ndarray, timed: Sequence[Rows | None], steps: int, made: Rows | None = None) -> None:
+        """Take steps from a state (trials, numbers), in place; an input that is not `used` may be None."""
+        table = self._table
+        if state is not self._bound:
+            self._bound, table[0, 0] = state, _address(state)
+        changing = [rows[:3] for rows, used in zip(timed, self.used, strict=True) if used and rows is not None]
+        if changing:
+            table[self._first : -1, :3] = changing
+        if made is not None:
+            table[-1, :3] = made[:3]
+        self._function(self._address, self.trials, steps)
+
+
+def _used(tape: Tape, results: list[int]) -> set[int]:
+    """Return which inputs anything depends on."""
+    needed = {i for entry in tape.entries if entry.op != "input" for i in entry.operands} | set(results)
+    return {entry.operands[0] for i, entry in enumerate(tape.entries) if entry.op == "input" and i in needed}
+
+
+def _is_in(one: _Input, used: set[int]) -> bool:
+    return not used.isdisjoint(range(one.slot, one.slot + one.size))

@@ -1,0 +1,144 @@
+"""A time that stands for many: what the parts of a loop are given while a tick of it is being recorded.
+
+A part may add to it, compare it with a number, hand it to a kernel, and look something up at it:
+
+    env = t.look_up(self.rows, self.h) if isinstance(t, Instant) else ...      a row of a table for every h seconds
+
+The recorded tick then holds for all ticks at which the comparisons come out the same, with what is looked up at theirs.
+Anything else raises a TypeError, and the loop is flown tick by tick.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc.batch.program import Recorder, Rows, of_all
+from gnc.errors import InputError
+
+
+class Guard(NamedTuple):
+    """A comparison that was made, and how it came out."""
+
+    time: Instant
+    compare: Callable[[float, float], bool]
+    bound: float
+    outcome: bool
+
+    def holds(self, k: int) -> bool:
+        """Tell whether it would come out the same at another tick."""
+        return self.compare(self.time.at(k), self.bound) == self.outcome
+
+
+class _Times(NamedTuple):
+    """The time itself, as an input of every tick."""
+
+    time: Instant
+
+    def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
+        """Return the rows of n ticks from the k-th on, if they are used."""
+        return [of_all(np.array([self.time.at(k + i) for i in range(n)])) if next(used) else None]
+
+
+class _LookUp(NamedTuple):
+    """Rows of a table, each tick its own."""
+
+    time: Instant
+    table: tuple[np.ndarray, ...]
+    every_s: float
+    places: list[Rows]  # of the parts of the table, from tick to tick
+
+    def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
+        """Return the rows of n ticks from the k-th on, where they are used."""
+        first, last = (round(self.time.at(tick) / self.every_s) for tick in (k, k + n - 1))
+        if first < 0 or last >= len(self.table[0]):
+            raise InputError(f"t: {self.time.at(k + n - 1):g} s is outside of the flight")
+        found = zip(self.table, self.places, used, strict=False)
+        return [place.shifted(first * part.strides[0]) if wanted else None for part, place, wanted in found]
+
+
+@dataclass
+class Clock:
+    """Hands out instants while a tick is recorded, and remembers what was asked of them."""
+
+    h: float
+    tick: int  # that is recorded
+    recorder: Recorder
+    guards: list[Guard] = field(default_factory=list)
+    sources: list[Any] = field(default_factory=list)  # of the inputs of every step, in their order; each with `rows`
+    _found: dict[Any, Any] = field(default_factory=dict)
+
+    def found(self, key: Any, source: Any, cores: list[tuple[int, ...]]) -> list[Any]:
+        """Return the symbols of a source of inputs, the same if it is asked for again."""
+        if key not in self._found:
+            self._found[key] = [self.recorder.timed(core) for core in cores]
+            self.sources.append(source)
+        return self._found[key]
+
+    def __call__(self, tick: int) -> Instant:
+        """Return the time of a tick."""
+        return Instant(self, tick - self.tick)
+
+
+class Instant:
+    """The time of a tick so many ticks from the one that is recorded, with what was added to it."""
+
+    def __init__(self, clock: Clock, ticks: int, added: tuple[float, ...] = ()) -> None:
+        self.clock, self._ticks, self._added = clock, ticks, added
+
+    def at(self, k: int) -> float:
+        """Return the time for the k-th tick, computed as a loop computes it that is not recorded."""
+        t = (k + self._ticks) * self.clock.h
+        for more in self._added:
+            t = t + more
+        return t
+
+    def __add__(self, more: Any) -> Any:
+        if isinstance(more, Instant) or not isinstance(more, (int, float)):
+            return NotImplemented
+        return Instant(self.clock, self._ticks, (*self._added, more))
+
+    __radd__ = __add__
+
+    def __sub__(self, less: Any) -> Any:
+        return self + -less if isinstance(less, (int, float)) else NotImplemented
+
+    def _compare(self, compare: Callable[[float, float], bool], bound: Any) -> bool:
+        if not isinstance(bound, (int, float)):
+            raise TypeError(f"a time that is being recorded is compared with numbers, not with {type(bound).__name__}")
+        outcome = compare(self.at(self.clock.tick), bound)
+        self.clock.guards.append(Guard(self, compare, bound, outcome))
+        return outcome
+
+    def __lt__(self, bound: Any) -> bool:
+        return self._compare(operator.lt, bound)
+
+    def __le__(self, bound: Any) -> bool:
+        return self._compare(operator.le, bound)
+
+    def __gt__(self, bound: Any) -> bool:
+        return self._compare(operator.gt, bound)
+
+    def __ge__(self, bound: Any) -> bool:
+        return self._compare(operator.ge, bound)
+
+    def __float__(self) -> float:
+        raise TypeError("a time that is being recorded has no value: use look_up, or hand it to a kernel")
+
+    def as_number(self) -> Any:
+        """Return the time as a number to compute with, as kernels ask for it."""
+        return self.clock.found((self._ticks, self._added), _Times(self), [()])[0]
+
+    def look_up(self, table: tuple[np.ndarray, ...], every_s: float) -> Any:
+        """Return the symbols of the row for this time of a table: arrays with a row every so many seconds from 0 on."""
+        ticks = self.clock.h / every_s
+        if abs(ticks - round(ticks)) > 1e-9:
+            raise TypeError(f"a table with a row every {every_s:g} s has none for every tick of {self.clock.h:g} s")
+        places = [of_all(part[:: round(ticks)]) for part in table]
+        source = _LookUp(self, table, every_s, places)
+        parts = self.clock.found((id(table), self._ticks, self._added), source, [part.shape[1:] for part in table])
+        return type(table)(*parts) if hasattr(table, "_fields") else tuple(parts)

@@ -1,0 +1,165 @@
+"""Programs of kernels: the bits of calls from Python, for any number of trials and steps."""
+
+import numpy as np
+import pytest
+
+from gnc.batch import as_numbers, batched, recording, where
+from gnc.batch.program import Recorder, of_all, of_steps, of_trials
+
+pytestmark = pytest.mark.jit
+
+
+@batched("(3),(3,3),()->(3),()")
+def push(x, A, h):
+    """Return the next x, and its square."""
+    return x + h * (A @ x), x @ x
+
+
+@batched("(2)->(2)")
+def halve(x):
+    """Return half of x: made to be repeated."""
+    return 0.5 * x
+
+
+def flat(*arrays):
+    return [x for a in arrays for x in np.ravel(np.asarray(a, object))]
+
+
+def drawn(trials, steps=7):
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(trials, 3)), rng.normal(size=(trials, 3, 3)), rng.normal(size=(trials, steps, 3))
+
+
+def move(x, noise, A):
+    """Kernels with arithmetic between them."""
+    x, square = push(x, A, 0.1)
+    return x + 0.25 * noise, where(square > 1.0, square, -1.0) if recording() else np.where(square > 1.0, square, -1.0)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 4, 5, 8, 9, 100])
+@pytest.mark.parametrize("own", [True, False], ids=["each its own matrix", "one matrix"])
+def test_a_program_has_the_bits_of_its_kernels_called_from_python(trials, own):
+    x, A, noise = drawn(trials)
+    A = A if own else A[0]
+    recorder = Recorder(trials)
+    symbols, draw = recorder.state((3,)), recorder.timed((3,))
+    with recorder.recording():
+        moved, made = move(symbols, draw, A)
+        program = recorder.program(flat(moved), flat(made))
+    state, out = x.copy(), np.empty((7, trials, 1))
+    program.run(state, [of_trials(noise)], 7, of_steps(out))
+    for k in range(7):
+        x, made = move(x, noise[:, k], A)
+        assert out[k, :, 0].tobytes() == made.tobytes()
+    assert state.tobytes() == x.tobytes()
+
+
+def test_two_runs_are_one_long_run():
+    x, A, noise = drawn(6)
+    recorder = Recorder(6)
+    symbols, draw = recorder.state((3,)), recorder.timed((3,))
+    with recorder.recording():
+        program = recorder.program(flat(move(symbols, draw, A)[0]))
+    once, twice = x.copy(), x.copy()
+    program.run(once, [of_trials(noise)], 7)
+    program.run(twice, [of_trials(noise[:, :3])], 3)
+    program.run(twice, [of_trials(noise[:, 3:])], 4)
+    assert once.tobytes() == twice.tobytes()
+
+
+def test_repeated_kernels_take_counts_of_each_trial_and_lose_a_trial_whose_count_is_nan():
+    recorder = Recorder(5)
+    x, n = recorder.state((2,)), recorder.state(())
+    with recorder.recording():
+        program = recorder.program(flat(halve.repeat(n, x), n))
+    state = np.array([[8.0, 4.0, c] for c in (0.0, 1.0, 3.0, np.nan, 2.0)])
+    expected = halve.repeat(state[:, 2].copy(), state[:, :2].copy())
+    program.run(state, [], 1)
+    np.testing.assert_array_equal(state[:, :2], expected)
+    np.testing.assert_array_equal(state[:, :2], [[8, 4], [4, 2], [1, 0.5], [np.nan] * 2, [2, 1]])
+
+
+def test_a_lost_trial_harms_no_other():
+    x, A, noise = drawn(4)
+    recorder = Recorder(4)
+    symbols, draw = recorder.state((3,)), recorder.timed((3,))
+    with recorder.recording():
+        program = recorder.program(flat(move(symbols, draw, A)[0]))
+    good, bad = x.copy(), x.copy()
+    bad[1, 0] = np.nan
+    for state in (good, bad):
+        program.run(state, [of_trials(noise)], 7)
+    assert np.isnan(bad[1]).any() and bad[[0, 2, 3]].tobytes() == good[[0, 2, 3]].tobytes()
+
+
+def test_an_input_that_all_trials_share_and_one_that_nothing_depends_on():
+    recorder = Recorder(3)
+    x, _, shared = recorder.state(()), recorder.timed((2,)), recorder.timed(())
+    with recorder.recording():
+        program = recorder.program(flat(x + shared))
+    assert program.used == [False, True]
+    state = np.array([[1.0], [2.0], [3.0]])
+    program.run(state, [None, of_all(np.array([10.0, 20.0]))], 2)
+    np.testing.assert_array_equal(state, [[31.0], [32.0], [33.0]])
+
+
+def test_other_values_of_a_parameter_need_no_other_code():
+    def recorded(A):
+        recorder = Recorder(2)
+        x = recorder.state((3,))
+        with recorder.recording():
+            push(x, A, 0.1)
+        return recorder._tape.entries
+
+    assert recorded(np.eye(3)) == recorded(np.ones((3, 3)))
+
+
+def test_tests_are_carried_as_ones_and_zeros():
+    recorder = Recorder(2)
+    x = recorder.state(())
+    with recorder.recording():
+        program = recorder.program(flat(as_numbers(x > 0.5)), flat(x > 0.5))
+    state, out = np.array([[0.0], [1.0]]), np.empty((1, 2, 1))
+    program.run(state, [], 1, of_steps(out))
+    np.testing.assert_array_equal(state, [[0.0], [1.0]])
+    np.testing.assert_array_equal(out[0], [[0.0], [1.0]])
+
+
+def test_outside_of_programs_as_numbers_gives_floats():
+    np.testing.assert_array_equal(as_numbers(np.array([True, False])), [1.0, 0.0])
+    assert as_numbers(True).dtype == float and not recording()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda x: push(x, np.ones((4, 3, 3)), 0.1), r"push: A: expected \(3, 3\) or \(2, 3, 3\), got \(4, 3, 3\)"),
+        (lambda x: push(x[:2], np.ones((3, 3)), 0.1), r"push: x: expected \(3,\), got \(2,\)"),
+        (lambda x: push(x, np.ones((3, 3))), "push: expected 3 arguments, got 2"),
+        (lambda x: 1.0 if x[0] > 0.0 else 2.0, "may not branch"),
+        (lambda x: float(x[0]), "has no float value"),
+        (lambda x: np.isnan(x), "isnan"),
+    ],
+)
+def test_what_cannot_be_recorded_says_so(wrong, message):
+    recorder = Recorder(2)
+    x = recorder.state((3,))
+    with recorder.recording(), pytest.raises((TypeError, ValueError), match=message):
+        wrong(x)
+    assert not recording()
+
+
+def test_a_state_that_changes_its_size_is_refused():
+    recorder = Recorder(2)
+    x = recorder.state((3,))
+    with pytest.raises(ValueError, match="3 numbers before a step and 2 after"):
+        recorder.program(flat(x[:2]))
+
+
+def test_inside_a_kernel_repeat_is_refused_with_a_remedy():
+    @batched("(2)->(2)")
+    def nested(x):
+        return halve.repeat(2, x)
+
+    with pytest.raises(TypeError, match="write a for loop"):
+        nested(np.ones(2))

@@ -1,0 +1,233 @@
+"""Compiled loops: whatever is due when, they leave the bits of the loop that is flown tick by tick."""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from gnc.batch import as_numbers, batched, where
+from gnc.events import Event
+from gnc.instant import Instant
+from gnc.loop import Controller, Instrument, Loop
+from gnc.noise import Stream
+from gnc.trees import leaves
+
+pytestmark = pytest.mark.jit
+H = 0.5
+WIND = 0.1 * np.sin(np.arange(200.0))  # every half tick
+
+
+class Line(NamedTuple):
+    x: np.ndarray
+    v: np.ndarray
+    name: str  # a leaf without trials
+
+
+class Track(NamedTuple):
+    x: np.ndarray
+    v: np.ndarray
+    P: np.ndarray
+    inside: tuple[np.ndarray, None]
+
+
+class Innovation(NamedTuple):
+    y: np.ndarray
+    used: np.ndarray
+    about: str
+
+
+@batched("(),(),(),(),(),()->(),()")
+def moved(x, v, push, mass, t, h):
+    a = push / mass + 0.01 * np.sin(t)
+    return x + h * v + 0.5 * h * h * a, v + h * a
+
+
+@batched("(),(),(2,2),(),()->(),(),(2,2)")
+def predicted(x, v, P, push, h):
+    return x + h * v, v + h * push, P + h * np.array([[1.0, 0.1], [0.1, 0.2]], dtype=object)
+
+
+@batched("(),(),(2,2),(),()->(),(),(2,2),()")
+def corrected(x, v, P, z, valid):
+    y = z - x
+    K = where(valid > 0.0, P[:, 0] / (P[0, 0] + 0.1), 0.0)
+    return x + K[0] * y, v + K[1] * y, P - np.outer(K, P[0]), y
+
+
+@dataclass
+class Cart:
+    mass: np.ndarray
+    calls: list = field(default_factory=list)
+
+    def step(self, state, command, t, h):
+        self.calls.append(t)
+        wind = t.look_up((WIND,), 0.5 * H)[0] if isinstance(t, Instant) else WIND[round(t / (0.5 * H))]
+        return Line(*moved(state.x, state.v, command[0] + wind, self.mass, t, h), state.name)
+
+    def report(self, state):
+        return 2.0 * state.v
+
+
+class Filter:
+    def predict(self, belief, command, report, t, h):
+        x, v, P = predicted(belief.x, belief.v, belief.P, command[0] + 0.1 * report, h)
+        return Track(x, v, P, belief.inside)
+
+    def update(self, belief, name, measurement, t):
+        z, valid = measurement
+        late = 1.0 if t >= 7.0 else 0.5  # a choice by time is one by the clock, not by the data
+        x, v, P, y = corrected(belief.x, belief.v, belief.P, late * z, as_numbers(valid))
+        return Track(x, v, P, belief.inside), Innovation(y, valid, name)
+
+
+class Law:
+    def command(self, belief, report, t, memory):
+        total = memory[0] + belief.x
+        return (-0.3 * belief.x - 0.2 * report - 0.01 * total,), (total,)
+
+
+def look(x, t, noise):
+    z = x.x + 0.1 * noise[..., 0]
+    return z, z < 1.5
+
+
+def fly(trials, compiled, instruments=(("a", 1.0, 0.0), ("b", 1.5, 2.0)), watched=True, **changes):
+    made = [Instrument(n, every, look, Stream(1, trials, n, 2), first_s=first) for n, every, first in instruments]
+    plant = changes.pop("plant", None) or Cart(np.linspace(1.0, 2.0, trials))
+    control = Controller(changes.pop("law", Law()), changes.pop("control_s", 2.0), (np.zeros(trials),))
+    rest = {"events": (), "record_s": 2.5, "duration_s": 20.0, **changes}
+    loop = Loop(H, rest.pop("duration_s"), plant, made, Filter(), control, compiled=compiled, **rest)
+    rng, seen, new = np.random.default_rng(0), [], []
+    belief = Track(
+        rng.normal(size=trials), np.zeros(trials), np.tile(np.eye(2), (trials, 1, 1)), (np.ones(trials), None)
+    )
+    state = Line(rng.normal(size=trials), rng.normal(size=trials), "cart"), belief, (np.zeros(trials),)
+    callbacks = (seen.append, lambda *what: new.append(what)) if watched else (None, None)
+    return loop, loop.fly(*state, *callbacks), seen, new
+
+
+def same(a, b):
+    """Tell whether two trees have the same structure, types, shapes and bits."""
+    pairs = list(zip(leaves(a), leaves(b), strict=True))
+    for x, y in pairs:
+        if isinstance(x, np.ndarray):
+            assert x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
+        else:
+            assert x == y
+    return True
+
+
+def check_same(**how):
+    _, compiled, *watched = fly(compiled=True, **how)
+    _, plain, *expected = fly(compiled=False, **how)
+    assert compiled.uncompiled == "" and compiled.ticks == plain.ticks
+    assert same(compiled[:3], plain[:3])
+    for one, other in zip(watched, expected, strict=True):
+        assert len(one) == len(other) and all(same(x, y) for x, y in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
+def test_it_leaves_the_same_bits(trials, watched):
+    check_same(trials=trials, watched=watched)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"instruments": ()},
+        {"instruments": (("a", 0.5, 0.0),), "control_s": 0.5, "duration_s": 50.0},  # more than are drawn at once
+        {"instruments": (("a", 3.0, 1.5), ("b", 3.0, 1.5)), "control_s": 5.0, "record_s": None},
+        {"instruments": (("a", 20.0, 20.0),), "control_s": 20.0, "record_s": 0.5},
+        {"duration_s": 0.5},
+    ],
+    ids=["blind", "always", "together", "at the end", "short"],
+)
+def test_whatever_is_due_when(how):
+    check_same(trials=3, **how)
+
+
+def test_a_tick_is_recorded_once_and_kept_for_the_next_flight_of_the_loop():
+    loop, first, *_ = fly(2, True, (("a", 1.0, 0.0),), watched=False)
+    recorded = len(loop.plant.calls)
+    assert recorded <= 7 and all(isinstance(t, Instant) for t in loop.plant.calls)
+    loop.fly(first.truth, first.belief, first.memory)
+    assert len(loop.plant.calls) == recorded
+
+
+def test_progress_goes_to_the_end():
+    loop, flown, *_ = fly(2, True, watched=False)
+    seen = []
+    loop.fly(flown.truth, flown.belief, flown.memory, progress=lambda *k: seen.append(k))
+    assert seen[-1] == (40, 40) and seen == sorted(seen)
+
+
+def test_an_interrupt_leaves_what_was_flown():
+    loop, flown, *_ = fly(2, True, watched=False)
+
+    def stop(k, _):
+        if k >= 11:
+            raise KeyboardInterrupt
+
+    stopped = loop.fly(flown.truth, flown.belief, flown.memory, progress=stop)
+    assert 11 <= stopped.ticks < 40 and np.isfinite(stopped.truth.x).all()
+
+
+class Branching(Law):
+    def command(self, belief, report, t, memory):
+        push = np.where(belief.x > 0.0, -0.1, 0.1)
+        return (push * np.ones_like(belief.x),), memory
+
+
+class LateBranching(Law):
+    """Does until 8 s what can be recorded, and then what cannot."""
+
+    def command(self, belief, report, t, memory):
+        if t < 8.0:
+            return super().command(belief, report, t, memory)
+        return (np.where(np.asarray(belief.x, float) > 0.0, -0.1, 0.1),), memory
+
+
+@pytest.mark.parametrize("law", [Branching(), LateBranching()], ids=["from the start", "from 8 s on"])
+def test_a_part_that_cannot_be_recorded_is_flown_tick_by_tick_and_the_reason_is_told(law):
+    _, compiled, *watched = fly(3, True, law=law)
+    _, plain, *expected = fly(3, False, law=law)
+    assert "TypeError" in compiled.uncompiled and plain.uncompiled == ""
+    assert same(compiled[:3], plain[:3])
+    for one, other in zip(watched, expected, strict=True):
+        assert len(one) == len(other) and all(same(x, y) for x, y in zip(one, other, strict=True))
+
+
+def test_events_and_late_measurements_are_flown_tick_by_tick():
+    event = Event("far", lambda x, t: x.x > 1e9)
+    assert fly(2, True, events=[event])[1].uncompiled == "it has events"
+    loop, flown, *_ = fly(2, True)
+    late = replace(loop, instruments=[replace(i, latency_s=1.0) for i in loop.instruments])
+    assert late.fly(flown.truth, flown.belief, flown.memory).uncompiled == "it has late measurements"
+
+
+class Growing(Law):
+    def command(self, belief, report, t, memory):
+        return (-0.3 * belief.x,), (*memory, belief.x)
+
+
+def test_a_state_whose_structure_changes_is_flown_tick_by_tick():
+    assert "structure" in fly(2, True, law=Growing())[1].uncompiled
+
+
+def test_what_a_time_that_is_recorded_does_not_do_it_says():
+    class Odd(Law):
+        def command(self, belief, report, t, memory):
+            return (belief.x * np.sin(float(t)),), memory
+
+    assert "has no value" in fly(2, True, law=Odd())[1].uncompiled
+
+
+def test_a_table_without_a_row_for_every_tick_is_refused():
+    class Coarse(Cart):
+        def step(self, state, command, t, h):
+            wind = t.look_up((WIND,), 3.0 * H)[0] if isinstance(t, Instant) else 0.0
+            return super().step(state, (command[0] + wind,), t, h)
+
+    assert "has none for every tick" in fly(2, True, plant=Coarse(np.ones(2)))[1].uncompiled
