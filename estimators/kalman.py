@@ -3,7 +3,10 @@
     S = H C H^T + R,   K = C H^T S^-1,   d = K y,   C <- (1 - K H) C (1 - K H)^T + K R K^T        (Joseph)
 
 C is the covariance of the error state. The Joseph form stays symmetric and positive whatever the gain, so a measurement
-that is not used is one with gain zero, and all trials take the same path.
+that is not used is one with gain zero, and all trials take the same path. It is computed as W + (K R - W H^T) K^T,
+W = C - K H C, for about two thirds of the operations; as the mean of its two halves, since with scales 1e8 apart that
+rounds 25 times better than one half, and ten times worse than the form as it is written
+(test_the_covariance_of_a_hard_problem).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from gnc.batch import Kernel, batched, maximum, minimum, where
-from gnc.linalg import array, identity, zeros
+from gnc.linalg import array, zeros
 
 Array = Any
 
@@ -42,6 +45,15 @@ def _symmetric(W: Array, F: Array) -> Array:
         for j in range(i, n):
             product[i, j] = product[j, i] = W[i] @ F[j]
     return product
+
+
+def _mean_with_transpose(A: Array) -> Array:
+    """Return (A + A^T)/2 of a matrix that is symmetric but for rounding."""
+    mean = A.copy()
+    for i in range(len(A)):
+        for j in range(i + 1, len(A)):
+            mean[i, j] = mean[j, i] = 0.5 * (A[i, j] + A[j, i])
+    return mean
 
 
 def _factor(S: Array) -> tuple[list[list[Any]], list[Any]]:
@@ -100,7 +112,8 @@ def update_kernel(n: int, m: int) -> Kernel:
         nis = y @ solved[:, n]
         used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
         K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
-        C_new = _symmetric(C - K @ CH.T, identity(n) - K @ H) + symmetric_product(K, R)
+        W = C - K @ CH.T
+        C_new = _mean_with_transpose(W + (K @ R - W @ H.T) @ K.T)
         correction = where(used > 0.0, K @ y, zeros(n))
         return correction, C_new, S, nis, used
 

@@ -55,16 +55,22 @@ class Stream:
 
     def next(self) -> Array:
         """Return the next numbers of every trial."""
-        return self.take(1)[:, 0].copy()
+        if self._used == self.BLOCK:
+            self._draw()
+        self._used += 1
+        return self._ahead[:, self._used - 1].copy()
 
     @property
     def ready(self) -> int:
         """How many can be taken at once."""
         if self._used == self.BLOCK:
-            for generator, rows in zip(self._generators, self._ahead, strict=True):
-                generator.standard_normal(out=rows)
-            self._used = 0
+            self._draw()
         return self.BLOCK - self._used
+
+    def _draw(self) -> None:
+        for generator, rows in zip(self._generators, self._ahead, strict=True):
+            generator.standard_normal(out=rows)
+        self._used = 0
 
     def take(self, n: int) -> Array:
         """Return the next n, at most as many as are `ready`: (trials, n, size), valid until the next are taken."""

@@ -25,7 +25,7 @@ def as_numbers(x: Any) -> Any:
     """Return x as floats, of tests 1 where they hold and 0 elsewhere; the symbols of a program stay symbols."""
     if isinstance(x, Scalar):
         return where(x, 1.0, 0.0) if is_test(x) else x
-    if isinstance(x, np.ndarray) and x.dtype == object:
+    if isinstance(x, np.ndarray) and x.dtype.hasobject:
         return np.array([as_numbers(one) for one in x.ravel()], dtype=object).reshape(x.shape)
     return np.asarray(x, float)
 
