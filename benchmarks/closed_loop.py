@@ -2,8 +2,8 @@
 
 The peer is Basilisk's example `scenarioAttitudeFeedback` (see `basilisk`), which integrates by RK4: vi4 is of the same
 order, and so is our own "rk4", the cheapest where nothing but a flight of minutes is asked for; "taylor10" is exact
-here, but for rounding. Both fly in the same turns; trajectories are compared before anything is timed. Our loops are compiled
-(`gnc.compiled_loop`), and beside that flown tick by tick from Python, which gives the same bits.
+here, but for rounding. Both fly in the same turns; trajectories are compared before anything is timed. Our loops are
+compiled (`gnc.compiled_loop`), and beside that flown tick by tick from Python, which gives the same bits.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gnc.batch import blank
 from gnc.errors import InputError
 from gnc.estimators.extra_states import ExtraState, Kick
 from gnc.estimators.inertia_states import Inertia, momentum_slope, sensitivity
@@ -84,7 +85,7 @@ class Augmentation:
         if len(self.states) == 1:
             return self.states[0].kick(q_IB, values, env) or self._nothing
         lead = values.shape[:-1]
-        total = Kick(np.zeros((*lead, 3)), np.zeros((*lead, 3, 3)), np.zeros((*lead, 3, self.size)))
+        total = Kick(blank(*lead, 3), blank(*lead, 3, 3), blank(*lead, 3, self.size))
         for state, part, value in self._each(values):
             kick = state.kick(q_IB, value, env)
             if kick is not None:
@@ -99,7 +100,7 @@ class Augmentation:
         """
         if not (self._steady or self.changes_rate):
             return np.zeros((6, self.size))
-        gains = np.zeros((*G.shape[:-2], 6, self.size))
+        gains = blank(*G.shape[:-2], 6, self.size)
         for state, part, value in self._each(np.zeros(self.size)):
             if isinstance(state, Inertia):
                 (P_B, *given, h), (n, stages) = step, divided(*step)
@@ -113,7 +114,7 @@ class Augmentation:
         """Return M (..., 3, 3 + size) with dw = J^-1 M (dP, dvalues)."""
         if not self.changes_rate:
             return self._M
-        M = np.zeros((*np.shape(w_B)[:-1], 3, 3 + self.size))
+        M = blank(*np.shape(w_B)[:-1], 3, 3 + self.size)
         M[..., :3] = np.eye(3)
         for state, part, _ in self._each(np.zeros(self.size)):
             if isinstance(state, Inertia):
@@ -134,6 +135,6 @@ class Augmentation:
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
         lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
-        wide = np.zeros((*lead, H.shape[-2], 6 + self.size))
+        wide = blank(*lead, H.shape[-2], 6 + self.size)
         wide[..., :6], wide[..., 6 + part.start : 6 + part.stop] = H, H_bias
         return wide

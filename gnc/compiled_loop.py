@@ -1,10 +1,10 @@
 """A loop whose ticks are compiled: one program in place of all calls from Python, with the same bits.
 
 A tick is recorded once (`gnc.flying` runs on symbols) and then run many times, as long as the same is due. Parts of
-such a loop compute with kernels and with `+ - * /`, slices and `gnc.batch.where` between them, do not branch on a
-trial's data, and do nothing beside computing; what they may do with the time is told in `gnc.instant`. A part that does
-otherwise raises an error while it is recorded, and from there on the loop is flown tick by tick, which gives the same.
-Loops with late measurements or with events are not compiled.
+such a loop compute with kernels and with `+ - * /` and slices between them, do not branch on a trial's data, and do
+nothing beside computing; what they may do with the time is told in `gnc.instant`. A part that does otherwise raises an
+error while it is recorded, and from there on the loop is flown tick by tick, which gives the same. Loops with late
+measurements or with events are not compiled.
 
 The state, that is truth, belief, command and memory of all trials, is one array (trials, numbers).
 """

@@ -86,7 +86,7 @@ def prepare(config: AttitudeOnlyConfig, seed: int, trials: np.ndarray) -> Prepar
         navigation=MekfNavigation(mekf, known, space, ungated_s=getattr(config.filter, "ungated_s", 0.0)),
         controller=Controller(free.Coast(idle), config.duration_s, idle),
         record_s=config.record_s,
-        compiled=build.all_ours(config.filter),
+        compiled=build.compilable((config.filter, mekf)),
     )
     return Prepared(
         loop,

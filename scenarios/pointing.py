@@ -95,7 +95,9 @@ def prepare(config: PointingConfig, seed: int, trials: np.ndarray) -> Prepared:
         navigation=navigation,
         controller=Controller(control, 1.0 / config.controller.rate_hz, Command(np.zeros((n, wheels.count)))),
         record_s=config.record_s,
-        compiled=build.all_ours(config.filter, config.controller, *config.sensors.values()),
+        compiled=build.compilable(
+            (config.filter, mekf), (config.controller, law), *((pair.section, pair.true) for pair in pairs.values())
+        ),
     )
     return Prepared(
         loop,

@@ -59,6 +59,7 @@ class Outcome:
             "lost": [{"trial": trial, "reason": reason} for trial, reason in self.verdict.lost.items()],
             "comparison": self._comparison(),
             "interrupted": self.interrupted,
+            "uncompiled": self.flight.attrs["uncompiled"],
             "version": __version__,
             "out": None if self.out is None else str(self.out),
         }
@@ -157,6 +158,8 @@ def show(outcome: Outcome) -> None:
         checks,
     )
     _show_lost(verdict.lost)
+    if outcome.flight.attrs["uncompiled"]:
+        print(f"flown tick by tick, not compiled: {outcome.flight.attrs['uncompiled']}")
     if outcome.out is not None:
         print(f"results in {outcome.out}")
 

@@ -165,6 +165,7 @@ def _flown(
     innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
     flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
     note = {"scenario": scenario.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
+    note["uncompiled"] = flown.uncompiled
     dataset = history.dataset(trials, **note)
     for name, when in flown.happened.items():
         about = {"units": "s", "long_name": f"when: {name}"}

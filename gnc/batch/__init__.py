@@ -12,13 +12,14 @@
 
 from gnc.batch.derivative import jacobian
 from gnc.batch.functions import as_numbers, copysign, maximum, minimum, where
-from gnc.batch.kernel import JIT_OFF, Kernel, batched, recording
+from gnc.batch.kernel import JIT_OFF, Kernel, batched, blank, recording
 
 __all__ = [
     "JIT_OFF",
     "Kernel",
     "as_numbers",
     "batched",
+    "blank",
     "copysign",
     "jacobian",
     "maximum",

@@ -51,6 +51,11 @@ def recording() -> bool:
     return inside.get() is not None
 
 
+def blank(*shape: int) -> np.ndarray:
+    """Return zeros to write numbers into: floats, or the symbols of a program that is being recorded."""
+    return np.zeros(shape, object if recording() else float)
+
+
 def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
     """Lift a one-trial function to stacks of trials.
 

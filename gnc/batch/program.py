@@ -8,7 +8,7 @@ axis of the trials: other values need no other code.
     recorder = Recorder(trials)
     x, noise = recorder.state((4,)), recorder.timed((3,))
     with recorder.recording():
-        x = f(x, noise)                                   kernels, + - * /, slices, where
+        x = f(x, noise)                                   kernels, + - * /, slices
     program = recorder.program(x)
     program.run(state, [of(draws)], steps)                state (trials, 4) in place; draws (trials, steps, 3)
 
@@ -81,7 +81,7 @@ class Recorder:
     """Records a program; kernels that are called while it does become calls of the program."""
 
     trials: int
-    _tape: Tape = field(default_factory=Tape)
+    _tape: Tape = field(default_factory=lambda: Tape(literal=True))
     _given: list[_Input] = field(default_factory=list)
     _known: dict[tuple[int, Core], Array] = field(default_factory=dict)
     _state: int = 0

@@ -82,12 +82,14 @@ def operate(op: str, *operands: Operand) -> Operand:
     _check_kinds(op, values)
     if not scalars:
         return _fold(op, values)
-    if op in _SHORTCUTS:
+    top = max(scalars, key=lambda x: x.level)
+    if op in _SHORTCUTS and not top.literal:
         short = _SHORTCUTS[op](*values)
         if short is not None:
             return short
-    top = max(scalars, key=lambda x: x.level)
     if op in COMPOSITES and not top.level:
+        if top.literal:
+            raise TypeError(f"{op} between kernels would not have NumPy's bits: compute it in a kernel")
         return COMPOSITES[op](*values)
     return top.apply(op, values)
 
@@ -140,6 +142,7 @@ class Scalar:
     __slots__ = ()
     level = 0
     is_test = False
+    literal = False  # whether every operation is carried out as NumPy does it, that of a zero too
 
     def apply(self, op: str, values: list[Operand]) -> Operand:
         """Carry out one operation in this kind of number."""
@@ -174,6 +177,8 @@ class Scalar:
             return operate("sqrt", self)
         if not (isinstance(n, (int, np.integer)) and n >= 0):
             raise TypeError(f"a kernel raises to whole powers >= 0 or to 0.5, got {n!r}")
+        if self.literal and n > 2:
+            raise TypeError("a power between kernels would not have NumPy's bits: compute it in a kernel")
         half: Any = self ** (n // 2) if n > 1 else 1.0
         return half * half * (self if n % 2 else 1.0)
 

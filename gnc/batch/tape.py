@@ -26,8 +26,9 @@ class Call(NamedTuple):
 class Tape:
     """The straight-line program of a kernel, without repeated entries."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, literal: bool = False) -> None:
+        """Start empty; `literal`: what is recorded must have the bits of NumPy, where nothing is a constant."""
+        self.literal = literal
         self.entries: list[Entry] = []
         self._index: dict[Entry, int] = {}
         self.inputs = 0
@@ -72,6 +73,11 @@ class Symbol(Scalar):
     def __init__(self, tape: Tape, index: int, is_test: bool = False):
         """Name an entry."""
         self.tape, self.index, self.is_test = tape, index, is_test
+
+    @property
+    def literal(self) -> bool:  # type: ignore[override]
+        """Whether nothing is left out."""
+        return self.tape.literal
 
     def apply(self, op: str, values: list[Operand]) -> Symbol:
         """Record the operation."""

@@ -147,9 +147,9 @@ def prior(section: sections.AnyFilter, J: Array) -> Array | None:
     return diagonal(sigmas)
 
 
-def all_ours(*parts: Any) -> bool:
-    """Tell whether no part is a user's own, which may do what cannot be compiled with the loop."""
-    return all(part.kind != "own" for part in parts)
+def compilable(*parts: tuple[Any, Any]) -> bool:
+    """Tell whether a loop of parts (section, part) may be compiled: ours may, and a user's own if it says so."""
+    return all(section.kind != "own" or getattr(part, "compilable", False) for section, part in parts)
 
 
 def diagonal(sigmas: list[Any]) -> Array:

@@ -114,6 +114,25 @@ def test_other_values_of_a_parameter_need_no_other_code():
     assert recorded(np.eye(3)) == recorded(np.ones((3, 3)))
 
 
+def test_zeros_are_computed_with_as_numpy_does():
+    """In kernels a zero that is a constant vanishes; between them 0 * NaN is NaN and 0 + -0 is 0."""
+
+    def blend(x):
+        return np.zeros(3) * x + (0.0 + 1.0 * x)
+
+    x = np.array([[np.nan, -0.0, 2.0], [np.inf, 1.0, -3.0]])
+    recorder = Recorder(2)
+    symbols = recorder.state((3,))
+    with recorder.recording():
+        program = recorder.program(flat(blend(symbols)))
+    state = x.copy()
+    program.run(state, [], 1)
+    with np.errstate(invalid="ignore"):
+        expected = blend(x)
+    np.testing.assert_array_equal(state, expected)
+    np.testing.assert_array_equal(np.signbit(state[:, 1]), np.signbit(expected[:, 1]))
+
+
 def test_tests_are_carried_as_ones_and_zeros():
     recorder = Recorder(2)
     x = recorder.state(())
@@ -138,6 +157,8 @@ def test_outside_of_programs_as_numbers_gives_floats():
         (lambda x: push(x, np.ones((3, 3))), "push: expected 3 arguments, got 2"),
         (lambda x: 1.0 if x[0] > 0.0 else 2.0, "may not branch"),
         (lambda x: float(x[0]), "has no float value"),
+        (lambda x: np.sin(x), "sin between kernels would not have NumPy's bits"),
+        (lambda x: x**3, "a power between kernels would not have NumPy's bits"),
         (lambda x: np.isnan(x), "isnan"),
     ],
 )
