@@ -57,10 +57,15 @@ def tile_address(call: Call, width: int) -> int:
 def program_function(tape: Tape, results: list[int], state: int, rows: tuple[int, int], width: int) -> Any:
     """Return the function (table, trials, steps) of a program, see `program_loop`; it lets other threads run."""
     with _lock:
-        called = {f"call{i}": tile_address(call, width) for i, call in enumerate(tape.calls)}
-        code = _object_code(program_module(tape, results, state, rows, width))
-        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        return prototype(_link(code, {"feclearexcept": _clear(), **called}))
+        called = tuple(tile_address(call, width) for call in tape.calls)
+        return _program(program_module(tape, results, state, rows, width), called)
+
+
+@functools.cache  # loops of the same parts are built again and again, and linked code stays for ever
+def _program(source: str, called: tuple[int, ...]) -> Any:
+    symbols = {"feclearexcept": _clear(), **{f"call{i}": address for i, address in enumerate(called)}}
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    return prototype(_link(_object_code(source), symbols))
 
 
 def lanes() -> int:

@@ -90,6 +90,8 @@ class Kernel:
     def __call__(self, *args: Any, out: Any = None) -> Any:
         """Compute all trials; `out` takes an array (or a tuple of arrays) to write into."""
         if (within := inside.get()) is not None:
+            if out is not None:
+                raise TypeError(f"{self.__name__}: out: in a kernel or a program there is no array to write into")
             return within.call(self, args)
         if JIT_OFF:
             return _into(out, self._interpret(np.ones(()), args))

@@ -172,7 +172,7 @@ class Program:
     def __init__(self, trials: int, tape: Tape, results: list[int], state: int, given: list[_Input]) -> None:
         from gnc.batch.compiled import lanes, program_function  # the compiler is loaded when something is compiled
 
-        self.trials, self.made = trials, len(results) - state
+        self.trials, self._size, self.made = trials, state, len(results) - state
         timed = [one for one in given if one.memory is None]
         used = _used(tape, results)
         self._staying = [one for one in given if one.memory is not None and _is_in(one, used)]
@@ -192,7 +192,11 @@ class Program:
         """Take steps from a state (trials, numbers), in place; an input that is not `used` may be None."""
         table = self._table
         if state is not self._bound:
+            if state.shape != (self.trials, self._size) or state.dtype != float or not state.flags.c_contiguous:
+                raise ValueError(f"state: expected an array of floats {(self.trials, self._size)}, without gaps")
             self._bound, table[0, 0] = state, _address(state)
+        if self.made and made is None:
+            raise ValueError("made: expected rows for what comes out of every step")
         changing = [rows[:3] for rows, used in zip(timed, self.used, strict=True) if used and rows is not None]
         if changing:
             table[self._first : -1, :3] = changing

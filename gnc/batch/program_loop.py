@@ -25,16 +25,19 @@ def program_module(tape: Tape, results: list[int], state: int, rows: tuple[int, 
     w.do("%last = sub i64 %trials, 1")
     staying, changing = rows
     with w.loop("%trials", step=width) as tile:
-        with w.loop(1 + staying) as row:
-            _move(w, width, tile, "0", row, scatter=False)
+        first = w.let(f"icmp eq i64 {tile}, 0")
+        with w.loop(1 + staying) as number:
+            row = _Row(w, number)
+            with w.when(w.let(f"or i1 {first}, {row.differs}")):  # what all trials share is in the buffer already
+                row.gather(w, width, tile, "0")
         with w.loop("%steps") as step:
-            with w.loop(changing) as row:
-                _move(w, width, tile, step, w.let(f"add i64 {row}, {1 + staying}"), scatter=False)
+            with w.loop(changing) as number:
+                _Row(w, w.let(f"add i64 {number}, {1 + staying}")).gather(w, width, tile, step)
             w.do("call void @step(ptr %buffer)")
-            _move(w, width, tile, step, str(1 + staying + changing), scatter=True)
+            _Row(w, str(1 + staying + changing)).scatter(w, width, tile, step)
             new = w.let(f"getelementptr <{width} x double>, ptr %buffer, i64 {tape.inputs}")
             w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {new}, i64 {8 * width * state}, i1 false)")
-        _move(w, width, tile, "0", "0", scatter=True)
+        _Row(w, "0").scatter(w, width, tile, "0")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
     calls = [f"declare void @call{i}(ptr)" for i in range(len(tape.calls))]
     copy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
@@ -42,21 +45,45 @@ def program_module(tape: Tape, results: list[int], state: int, rows: tuple[int, 
     return "\n".join([*step_function(tape, results, width), *loop, *calls, copy, *declarations(width)])
 
 
-def _move(w: Writer, width: int, tile: str, step: str, row: str, scatter: bool) -> None:
-    """Copy what a row tells between memory and buffer; lanes beyond the last trial do as it does."""
-    start = w.further("%table", row, 8 * COLUMNS)
-    memory = w.let(f"load ptr, ptr {start}")
-    trial_step, time_step, slot, size = (
-        w.let(f"load i64, ptr {w.let(f'getelementptr i64, ptr {start}, i64 {column}')}") for column in range(1, COLUMNS)
-    )
-    now = w.further(memory, step, time_step)
-    with w.loop(width) as lane:
-        trial = w.smaller(w.let(f"add i64 {tile}, {lane}"), "%last")
-        far = w.further(now, trial, trial_step)
-        near = w.further("%buffer", slot, 8 * width)
-        near = w.let(f"getelementptr double, ptr {near}, i64 {lane}")
-        with w.loop(size) as i:
-            there = w.let(f"getelementptr double, ptr {far}, i64 {i}")
-            here = w.further(near, i, 8 * width)
-            source, target = (here, there) if scatter else (there, here)
-            w.do(f"store double {w.let(f'load double, ptr {source}')}, ptr {target}")
+class _Row:
+    """A row of the table."""
+
+    def __init__(self, w: Writer, number: str) -> None:
+        start = w.further("%table", number, 8 * COLUMNS)
+        self.memory = w.let(f"load ptr, ptr {start}")
+        self.trial_step, self.time_step, self.slot, self.size = (
+            w.let(f"load i64, ptr {w.let(f'getelementptr i64, ptr {start}, i64 {column}')}")
+            for column in range(1, COLUMNS)
+        )
+        self.differs = w.let(f"icmp ne i64 {self.trial_step}, 0")  # from trial to trial
+
+    def gather(self, w: Writer, width: int, tile: str, step: str) -> None:
+        """Copy from memory to the buffer."""
+        with w.when(self.differs):
+            self._each_lane(w, width, tile, step, scatter=False)
+        with w.when(w.let(f"xor i1 {self.differs}, true")):
+            self._all_lanes(w, width, step)
+
+    def scatter(self, w: Writer, width: int, tile: str, step: str) -> None:
+        """Copy from the buffer to memory."""
+        self._each_lane(w, width, tile, step, scatter=True)
+
+    def _all_lanes(self, w: Writer, width: int, step: str) -> None:
+        far, near = w.further(self.memory, step, self.time_step), w.further("%buffer", self.slot, 8 * width)
+        vector = f"<{width} x double>"
+        with w.loop(self.size) as i:
+            value = w.let(f"load double, ptr {w.let(f'getelementptr double, ptr {far}, i64 {i}')}")
+            one = w.let(f"insertelement {vector} poison, double {value}, i64 0")
+            all_lanes = w.let(f"shufflevector {vector} {one}, {vector} poison, <{width} x i32> zeroinitializer")
+            w.do(f"store {vector} {all_lanes}, ptr {w.further(near, i, 8 * width)}, align {8 * width}")
+
+    def _each_lane(self, w: Writer, width: int, tile: str, step: str, scatter: bool) -> None:
+        """Go through the lanes; those beyond the last trial do as it does."""
+        now, slot = w.further(self.memory, step, self.time_step), w.further("%buffer", self.slot, 8 * width)
+        with w.loop(width) as lane:
+            trial = w.smaller(w.let(f"add i64 {tile}, {lane}"), "%last")
+            far, near = w.further(now, trial, self.trial_step), w.let(f"getelementptr double, ptr {slot}, i64 {lane}")
+            with w.loop(self.size) as i:
+                there, here = w.let(f"getelementptr double, ptr {far}, i64 {i}"), w.further(near, i, 8 * width)
+                source, target = (here, there) if scatter else (there, here)
+                w.do(f"store double {w.let(f'load double, ptr {source}')}, ptr {target}")

@@ -177,6 +177,34 @@ def test_a_state_that_changes_its_size_is_refused():
         recorder.program(flat(x[:2]))
 
 
+def test_a_program_is_run_on_what_it_was_recorded_for_only():
+    recorder = Recorder(2)
+    x = recorder.state((3,))
+    program = recorder.program(flat(x), flat(x[0]))
+    for state in (np.zeros((3, 3)), np.zeros((2, 3), np.float32), np.zeros((3, 2)).T):
+        with pytest.raises(ValueError, match=r"expected an array of floats \(2, 3\)"):
+            program.run(state, [], 1)
+    with pytest.raises(ValueError, match="made: expected rows"):
+        program.run(np.zeros((2, 3)), [], 1)
+
+
+def test_a_program_that_is_recorded_again_is_not_linked_again():
+    def recorded(A):
+        recorder = Recorder(2)
+        x = recorder.state((3,))
+        with recorder.recording():
+            return recorder.program(flat(push(x, A, 0.1)[0]))
+
+    assert recorded(np.eye(3))._function is recorded(np.ones((3, 3)))._function
+
+
+def test_a_call_that_writes_into_an_array_cannot_be_recorded():
+    recorder = Recorder(2)
+    x = recorder.state((2,))
+    with recorder.recording(), pytest.raises(TypeError, match="no array to write into"):
+        halve(x, out=np.zeros(2))
+
+
 def test_inside_a_kernel_repeat_is_refused_with_a_remedy():
     @batched("(2)->(2)")
     def nested(x):
