@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from gnc import dual_quaternion, lie, quaternion
 from gnc.errors import InputError
@@ -98,6 +97,7 @@ def flow(
 
 def _solve(rate: Callable[[Array], Array], y_0: Array, times: Array) -> Array:
     """Return the solution of y' = rate(y), y of any shape, at all times."""
+    from scipy.integrate import solve_ivp  # takes a moment to load
 
     def flat(t: float, y: Array) -> Array:
         return rate(y.reshape(y_0.shape)).ravel()

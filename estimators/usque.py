@@ -18,11 +18,11 @@ Dynamics 26 (2003) 536.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from filterpy.kalman import JulierSigmaPoints, unscented_transform
 
 from gnc import quaternion
 from gnc.batch import as_numbers, batched, copysign, jacobian
@@ -36,7 +36,12 @@ from gnc.linalg import array, zeros
 
 Array = Any
 
-POINTS = JulierSigmaPoints(6, kappa=1.0)
+
+@functools.cache
+def _points() -> Any:
+    from filterpy.kalman import JulierSigmaPoints  # takes a second to load
+
+    return JulierSigmaPoints(6, kappa=1.0)
 
 
 @batched("(4),(3),(6)->(4),(3)")
@@ -79,7 +84,7 @@ def _sigma_errors(C: Array) -> Array:
     errors = np.full((13, *C.shape[:-1]), np.nan)
     for trial in np.ndindex(C.shape[:-2]):
         try:
-            errors[(slice(None), *trial)] = POINTS.sigma_points(np.zeros(6), C[trial])
+            errors[(slice(None), *trial)] = _points().sigma_points(np.zeros(6), C[trial])
         except (np.linalg.LinAlgError, ValueError):  # ValueError is SciPy's word for NaN
             continue
     return errors
@@ -87,12 +92,14 @@ def _sigma_errors(C: Array) -> Array:
 
 def _statistics(points: Array, noise: Array) -> tuple[Array, Array]:
     """Return mean (..., k) and covariance (..., k, k) of sigma points (13, ..., k) with noise added."""
+    from filterpy.kalman import unscented_transform
+
     lead, k = points.shape[1:-1], points.shape[-1]
     mean, C = np.empty((*lead, k)), np.empty((*lead, k, k))
     noise = np.broadcast_to(noise, C.shape)
     for trial in np.ndindex(lead):
         one = np.ascontiguousarray(points[(slice(None), *trial)])
-        mean[trial], C[trial] = unscented_transform(one, POINTS.Wm, POINTS.Wc, noise[trial])
+        mean[trial], C[trial] = unscented_transform(one, _points().Wm, _points().Wc, noise[trial])
     return mean, 0.5 * (C + C.swapaxes(-1, -2))
 
 

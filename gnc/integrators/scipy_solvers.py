@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import solve_ivp
 
 METHODS = ("RK45", "DOP853", "Radau", "BDF", "LSODA")
 RTOL, ATOL = 1e-3, 1e-6  # the defaults of scipy.integrate.solve_ivp
@@ -114,6 +113,8 @@ def _run(
     rate: Any, method: str, start: list[Any], times: ArrayLike, rtol: float, atol: float
 ) -> tuple[Array, int, int]:
     """Return the states at the times, the number of accepted steps, and the number of evaluations of the rate."""
+    from scipy.integrate import solve_ivp  # takes a moment to load
+
     if method not in METHODS:
         raise ValueError(f"method: {method!r} is none of {', '.join(METHODS)}")
     t = np.asarray(times, float)

@@ -16,7 +16,6 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from gnc import dual_quaternion
 from gnc.models.multibody import kinematics
@@ -53,6 +52,8 @@ def accelerations(
     rate_dot: Array = 0.0,
 ) -> Accelerations:
     """Return what `articulated.accelerations` returns, by the Schur complement of S11. Source: DQMB eq. (60)."""
+    from scipy.linalg import cho_factor, cho_solve  # takes a moment to load
+
     s = system(tree, x, effort, wrench, prescribed, rate_dot)
     S11 = cho_factor(s.S11)
     schur = s.S21 @ cho_solve(S11, s.S21.T)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from gnc import dual_quaternion, spatial
 from gnc.models.multibody import Load, Tree, TreeState, integrate, kinematics, saddle
@@ -36,6 +35,8 @@ class Reading(NamedTuple):
 
 def march(rate: Callable[[float, Array], Array], y: Array, end: float, stops: Sequence[float]) -> tuple[Array, Array]:
     """Integrate by DOP853 from 0, restarted at the stops, and keep every step (n,), (n, size)."""
+    from scipy.integrate import solve_ivp  # takes a moment to load
+
     ends = [*(s for s in stops if 0.0 < s < end), end]
     t, rows = [0.0], [np.asarray(y, float)]
     for a, b in zip([0.0, *ends], ends, strict=False):

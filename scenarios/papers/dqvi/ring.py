@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from gnc import spatial
 from gnc.scenarios.papers.dqvi.data import R_G, Array, both
@@ -65,6 +64,8 @@ def ring(J: Array, w_B: Array) -> tuple[float, float]:
 
 def _least(f: Callable[[Any], Any]) -> float:
     """Return the least value of a function of an angle."""
+    from scipy.optimize import minimize_scalar  # takes a moment to load
+
     h = np.radians(1.0)
     u = np.arange(0.0, 2 * np.pi, h)
     u = u[np.argmin(f(u))]

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import solve_ivp
 
 from gnc import quaternion
 from gnc.batch import batched
@@ -87,6 +86,7 @@ def flights() -> dict[str, Flight]:
 @functools.cache
 def dop853() -> Array:
     """The attitudes of the first 50 s by DOP853, force and torque summed ball by ball."""
+    from scipy.integrate import solve_ivp  # takes a moment to load
 
     def rate(_: float, y: Array) -> Array:
         q, w, r, v = y[:4], y[4:7], y[7:10], y[10:]
