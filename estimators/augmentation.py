@@ -123,7 +123,7 @@ class Augmentation:
 
     def has_bias_of(self, sensor: Any) -> bool:
         """Tell whether the bias of a sensor is among the states."""
-        return any(state.is_bias_of(sensor) for state in self.states)
+        return bool(self.states) and any(state.is_bias_of(sensor) for state in self.states)
 
     def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
         """Return the sensor's prediction at its estimated bias, H over (a, dw, values); over (a, dw) if it has none."""

@@ -54,6 +54,7 @@ def test_a_compiled_flight_has_the_bits_of_one_tick_by_tick(case, trials):
             assert a == b
 
 
+@pytest.mark.jit
 def test_a_loop_with_a_late_sensor_is_not_compiled():
     reason, _ = flown("pointing", ["duration_s=5", "sensors.sun_sensor.latency_s=0.3"], 2, True)
     assert reason == "it has late measurements"
