@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnc.errors import InputError
+from gnc.seeds import generators
 
 __all__ = ["Stream", "normal", "stream", "uniform"]
 
@@ -27,7 +28,7 @@ def stream(seed: int, trial: int, name: str) -> np.random.Generator:
     """The generator of one stream of one trial."""
     seed = _whole("seed", seed, SEED_LIMIT)
     trial = _whole("trial", trial, TRIAL_LIMIT)
-    return _generator(seed, trial, _words(name))
+    return generators(seed, [trial], _words(name))[0]
 
 
 def normal(seed: int, trials: Trials, name: str, shape: int | tuple[int, ...] = ()) -> Array:
@@ -50,7 +51,7 @@ class Stream:
 
     def __init__(self, seed: int, trials: Trials, name: str, size: int) -> None:
         which, self.size = _numbers(trials), _whole("size", size, TRIAL_LIMIT)
-        self._generators = [stream(seed, trial, name) for trial in which]
+        self._generators = generators(_whole("seed", seed, SEED_LIMIT), which, _words(name))
         self._ahead, self._used = np.empty((len(which), self.BLOCK, self.size)), self.BLOCK
 
     def next(self) -> Array:
@@ -84,13 +85,9 @@ def _draw(fill: Callable[..., Array], seed: int, trials: Trials, name: str, shap
     seed, which, words = _whole("seed", seed, SEED_LIMIT), _numbers(trials), _words(name)
     core = tuple(_whole("shape", n, TRIAL_LIMIT) for n in (shape if isinstance(shape, tuple) else (shape,)))
     drawn = np.empty((len(which), *core))
-    for row, trial in zip(drawn.reshape(len(which), math.prod(core)), which, strict=True):
-        fill(_generator(seed, trial, words), out=row)
+    for row, generator in zip(drawn.reshape(len(which), math.prod(core)), generators(seed, which, words), strict=True):
+        fill(generator, out=row)
     return drawn
-
-
-def _generator(seed: int, trial: int, words: tuple[int, int]) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(trial, *words))))
 
 
 def _words(name: str) -> tuple[int, int]:
