@@ -77,12 +77,17 @@ def _times(x: Operand, constant: float) -> Operand | None:
 
 def operate(op: str, *operands: Operand) -> Operand:
     """Apply an operation: constants fold, structural zeros vanish, the operand of the highest level does the rest."""
-    values = [x if isinstance(x, Scalar) else _constant(x) for x in operands]
-    scalars = [x for x in values if isinstance(x, Scalar)]
+    values: list[Operand] = []
+    top: Scalar | None = None
+    for x in operands:
+        if isinstance(x, Scalar):
+            top = x if top is None or x.level > top.level else top
+            values.append(x)
+        else:
+            values.append(x if type(x) is float else _constant(x))
     _check_kinds(op, values)
-    if not scalars:
+    if top is None:
         return _fold(op, values)
-    top = max(scalars, key=lambda x: x.level)
     if op in _SHORTCUTS and not top.literal:
         short = _SHORTCUTS[op](*values)
         if short is not None:
@@ -104,16 +109,16 @@ def _constant(x: Any) -> float | bool:
 
 
 def _check_kinds(op: str, values: list[Operand]) -> None:
-    wanted = [True] * len(values) if op in OF_TESTS else [op == "where" and i == 0 for i in range(len(values))]
-    for value, test in zip(values, wanted, strict=True):
-        if is_test(value) != test:
-            what = "a comparison such as a < b, got a number" if test else "a number, got a comparison: use where"
+    tests = len(values) if op in OF_TESTS else 1 if op == "where" else 0  # so many come first
+    for i, value in enumerate(values):
+        if is_test(value) != (i < tests):
+            what = "a comparison such as a < b, got a number" if i < tests else "a number, got a comparison: use where"
             raise TypeError(f"{op} takes {what}")
 
 
 def is_test(x: Operand) -> bool:
     """Tell whether x is the result of a comparison."""
-    return x.is_test if isinstance(x, Scalar) else isinstance(x, bool)
+    return type(x) is not float and (x.is_test if isinstance(x, Scalar) else isinstance(x, bool))
 
 
 def _fold(op: str, values: list[Operand]) -> float | bool:
