@@ -38,6 +38,11 @@ class Cost(NamedTuple):
 
 @functools.cache
 def measured(*arguments: Any) -> Cost:
+    """Run a job in a fresh process, if it has not been run."""
+    return once(*arguments)
+
+
+def once(*arguments: Any) -> Cost:
     """Run a job in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.fresh", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)

@@ -86,7 +86,7 @@ def _workers_panel(axes: Any, workers: list[Cost]) -> None:
 
 def rows() -> Iterator[Row]:
     """Measure, draw benchmarks/scaling.png, and give the exponents."""
-    found, workers = curves(), closed_loop.by_workers()
+    found, workers = curves(), closed_loop.by_workers(closed_loop.MANY)
     draw(found, workers)
     for curve in found:
         first, last = curve.sizes[curve.fitted], curve.sizes[-1]
