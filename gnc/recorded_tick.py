@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,8 @@ class _Noise(NamedTuple):
         return [of_trials(taken) if next(used) else None]
 
 
-class _Numbers(NamedTuple):
+@dataclass(frozen=True)
+class _Numbers:
     """Where the numbers of a part of an innovation are."""
 
     first: int
@@ -88,16 +90,7 @@ class Made(NamedTuple):
 
     def read(self, made: np.ndarray) -> Any:
         """Return it from what one tick has made, (trials, numbers)."""
-        return _read(self.tree, made)
-
-
-def _read(tree: Any, made: np.ndarray) -> Any:
-    if isinstance(tree, _Numbers):
-        return tree.read(made)
-    if not isinstance(tree, tuple):
-        return tree
-    parts = [_read(part, made) for part in tree]
-    return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+        return mapped(lambda leaf: leaf.read(made) if isinstance(leaf, _Numbers) else leaf, self.tree)
 
 
 class _Collected:
