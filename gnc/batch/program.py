@@ -9,8 +9,8 @@ axis of the trials: other values need no other code.
     x, noise = recorder.state((4,)), recorder.timed((3,))
     with recorder.recording():
         x = f(x, noise)                                   kernels, + - * /, slices
-    program = recorder.program(x)
-    program.run(state, [of(draws)], steps)                state (trials, 4) in place; draws (trials, steps, 3)
+        program = recorder.program(x)
+    program.run(state, [of_trials(draws)], steps)         state (trials, 4) in place; draws (trials, steps, 3)
 
 The function may not branch on numbers, and what it does beside computing is done once, while it is recorded.
 """

@@ -36,6 +36,14 @@ def move(x, noise, A):
     return x + 0.25 * noise, where(square > 1.0, square, -1.0) if recording() else np.where(square > 1.0, square, -1.0)
 
 
+def moving(trials, A):
+    """The program of `move`, without what comes out of every step."""
+    recorder = Recorder(trials)
+    symbols, draw = recorder.state((3,)), recorder.timed((3,))
+    with recorder.recording():
+        return recorder.program(flat(move(symbols, draw, A)[0]))
+
+
 @pytest.mark.parametrize("trials", [1, 2, 3, 4, 5, 8, 9, 100])
 @pytest.mark.parametrize("own", [True, False], ids=["each its own matrix", "one matrix"])
 def test_a_program_has_the_bits_of_its_kernels_called_from_python(trials, own):
@@ -56,10 +64,7 @@ def test_a_program_has_the_bits_of_its_kernels_called_from_python(trials, own):
 
 def test_two_runs_are_one_long_run():
     x, A, noise = drawn(6)
-    recorder = Recorder(6)
-    symbols, draw = recorder.state((3,)), recorder.timed((3,))
-    with recorder.recording():
-        program = recorder.program(flat(move(symbols, draw, A)[0]))
+    program = moving(6, A)
     once, twice = x.copy(), x.copy()
     program.run(once, [of_trials(noise)], 7)
     program.run(twice, [of_trials(noise[:, :3])], 3)
@@ -81,10 +86,7 @@ def test_repeated_kernels_take_counts_of_each_trial_and_lose_a_trial_whose_count
 
 def test_a_lost_trial_harms_no_other():
     x, A, noise = drawn(4)
-    recorder = Recorder(4)
-    symbols, draw = recorder.state((3,)), recorder.timed((3,))
-    with recorder.recording():
-        program = recorder.program(flat(move(symbols, draw, A)[0]))
+    program = moving(4, A)
     good, bad = x.copy(), x.copy()
     bad[1, 0] = np.nan
     for state in (good, bad):
