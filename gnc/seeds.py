@@ -2,8 +2,8 @@
 
 `SeedSequence(seed, spawn_key=(trial, *words))` mixes whole numbers of 32 bits into a pool of four and draws the state
 of a generator from that. All of it is arithmetic modulo 2^32, here on arrays with one number per trial, which is about
-eight times as fast. Source: the documentation of NumPy's SeedSequence, after O'Neill, "Developing a seed_seq Alternative"
-(2015).
+eight times as fast. Source: the documentation of NumPy's SeedSequence, after O'Neill, "Developing a seed_seq
+Alternative" (2015).
 """
 
 from __future__ import annotations
