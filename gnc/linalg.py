@@ -43,6 +43,11 @@ def zeros(*shape: int) -> Array:
     return array(np.zeros(shape).tolist())
 
 
+def mirrored(A: Array) -> Array:
+    """Return a symmetric matrix by its upper triangle: what is twice the same is then computed once."""
+    return np.triu(A) + np.triu(A, 1).T
+
+
 def _cofactors(A: Array) -> Array:
     return array([cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1])])
 

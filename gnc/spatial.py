@@ -13,7 +13,7 @@ import numpy as np
 
 from gnc import dual_quaternion, quaternion
 from gnc.batch import batched
-from gnc.linalg import block, cross, identity, inv3, skew
+from gnc.linalg import block, cross, identity, inv3, mirrored, skew
 
 
 def _symmetric(A):
@@ -88,11 +88,11 @@ def inverse(M):
 
     That is the Schur complement of the mass block, which holds for added mass too.
     """
-    C_inverse = inv3(M[3:, 3:])
+    C_inverse = inv3(mirrored(M[3:, 3:]))
     Y = M[:3, 3:] @ C_inverse
-    J_inverse = inv3(_symmetric(M[:3, :3] - Y @ M[:3, 3:].T))
+    J_inverse = inv3(mirrored(M[:3, :3] - Y @ M[:3, 3:].T))
     B = -(J_inverse @ Y)
-    return _assemble(J_inverse, B, C_inverse - Y.T @ B)
+    return block([[J_inverse, B], [B.T, mirrored(C_inverse - Y.T @ B)]])
 
 
 @batched("(6,6),(6)->(6)")

@@ -32,8 +32,8 @@ def gufunc(kernel: Kernel, repeating: bool) -> Any:
     """Return the NumPy gufunc of a kernel, from the disk cache if it has been compiled before."""
     with _lock:
         tape, results = kernel.tape
-        width = _width(len(tape.entries), repeating)
-        source = loop_module(kernel.layout, tape, results, width, repeating)
+        vectors = _vectors(tape)
+        source = loop_module(kernel.layout, tape, results, vectors * lanes(), repeating, vectors)
         return as_gufunc(kernel, _link(_object_code(source)), repeating)
 
 
@@ -103,13 +103,12 @@ def _target() -> str:
     return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), _features()])
 
 
-def _width(operations: int, repeating: bool) -> int:
-    """Return how many trials go together: a matter of speed only, measured in benchmarks.
+def _vectors(tape: Tape) -> int:
+    """Return how many vectors of trials take turns (`vector_code`): a matter of speed only, measured in benchmarks.
 
-    Two vectors side by side hide the latency of a short kernel, one keeps a long kernel in registers, and repeated
-    steps are mostly those of a single trial.
+    Two where operations mostly wait for each other; where seven or more find work at a time, one fills the core.
     """
-    return 4 if repeating else 2 * lanes() if operations < 1500 else lanes()
+    return 2 if len(tape.entries) < 7 * tape.chain() else 1
 
 
 def _compile(source: str, machine: llvm.TargetMachine) -> bytes:

@@ -21,13 +21,14 @@ from gnc.batch.layout import Core, Layout
 from gnc.batch.llvm_writer import Writer
 from gnc.batch.tape import Tape
 from gnc.batch.tile import compute, declarations
+from gnc.batch.transposing import move_tile
 from gnc.batch.vector_code import tile_function
 
 
-def loop_module(layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool) -> str:
+def loop_module(layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool, vectors: int) -> str:
     """Write the LLVM module with the gufunc loop `@loop` of a kernel."""
-    tile, loop = tile_function(tape, results, width, repeating), _loop(layout, width, repeating)
-    return "\n".join([*tile, *loop, *declarations(width)])
+    tile, loop = tile_function(tape, results, width, repeating, vectors), _loop(layout, width, repeating)
+    return "\n".join([*tile, *loop, *declarations(width, width // vectors)])
 
 
 class _Operand:
@@ -42,8 +43,24 @@ class _Operand:
         self.trial_step = read("i64", "%steps", position)
         self.steps = [read("i64", "%steps", core_steps + axis) for axis in range(len(core))]
 
+        self.side_by_side = "true"  # whether the numbers of a trial are
+        for axis, step in enumerate(self.steps):
+            fits = w.let(f"icmp eq i64 {step}, {8 * math.prod(core[axis + 1 :])}")
+            self.side_by_side = w.let(f"and i1 {self.side_by_side}, {fits}")
+
     def move(self, w: Writer, width: int, tile: str, lanes: str | int, scatter: bool) -> None:
-        """Copy a tile between memory and buffer; lanes beyond the last trial repeat it."""
+        """Copy a tile between memory and buffer, in one go if it is full and its trials are in order."""
+        full = w.let(f"icmp sle i64 {w.let(f'add i64 {tile}, {width - 1}')}, %last")
+        at_once = w.let(f"and i1 {full}, {self.side_by_side}")
+        with w.when(at_once):
+            slots = w.further("%buffer", str(self.slot), 8 * width)
+            first = w.further(self.memory, tile, self.trial_step)
+            move_tile(w, first, self.trial_step, slots, math.prod(self.core), width, scatter)
+        with w.when(w.let(f"xor i1 {at_once}, true")):
+            self._move_singly(w, width, tile, lanes, scatter)
+
+    def _move_singly(self, w: Writer, width: int, tile: str, lanes: str | int, scatter: bool) -> None:
+        """Copy number by number; lanes beyond the last trial repeat it."""
         with w.loop(lanes) as lane, contextlib.ExitStack() as loops:
             trial = w.smaller(w.let(f"add i64 {tile}, {lane}"), "%last")
             far, number = w.further(self.memory, trial, self.trial_step), "0"

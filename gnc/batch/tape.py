@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 from gnc.batch.scalar import TESTS, Operand, Scalar
 
+COMMUTATIVE = {"add", "multiply"}
+LATENCY = {"input": 0, "constant": 0, "divide": 4, "sqrt": 6}  # in additions, roughly, on current cores
+
 
 class Entry(NamedTuple):
     """One operation; its operands are indices of earlier entries."""
@@ -56,6 +59,14 @@ class Tape:
         made = self.record(entry)
         return [Symbol(self, self.record(Entry("part", (made,), str(i)))) for i in range(kernel.layout.outputs)]
 
+    def chain(self) -> int:
+        """Return the length of the longest chain of operations that wait for each other, counted in additions."""
+        ends: list[int] = []
+        for entry in self.entries:
+            waits = 0 if entry.op in ("input", "constant") else max(ends[i] for i in entry.operands)
+            ends.append(waits + LATENCY.get(entry.op, 1))
+        return max(ends, default=0)
+
     def index(self, x: Operand) -> int:
         """Return where a number stands on this tape; constants are added."""
         if not isinstance(x, Symbol):
@@ -80,8 +91,9 @@ class Symbol(Scalar):
         return self.tape.literal
 
     def apply(self, op: str, values: list[Operand]) -> Symbol:
-        """Record the operation."""
-        index = self.tape.record(Entry(op, tuple(map(self.tape.index, values))))
+        """Record the operation; a + b is the same entry as b + a."""
+        operands = tuple(map(self.tape.index, values))
+        index = self.tape.record(Entry(op, tuple(sorted(operands)) if op in COMMUTATIVE else operands))
         test = op in TESTS
         return Symbol(self.tape, index, test)
 

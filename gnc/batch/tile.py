@@ -58,9 +58,9 @@ def _repeat(w: Writer, layout: Layout, width: int) -> None:
         w.do(f"store {vector} {kept}, ptr {result}, align {8 * width}")
 
 
-def declarations(width: int) -> Iterator[str]:
-    """Declare the functions that loops call."""
-    yield from intrinsics(width)
+def declarations(width: int, lanes: int | None = None) -> Iterator[str]:
+    """Declare the functions that loops call, for tiles of `width` trials in vectors of `lanes`, or in one."""
+    yield from intrinsics(lanes or width)
     yield f"declare double @llvm.vector.reduce.fmax.v{width}f64(<{width} x double>)"
     yield "declare i64 @llvm.smin.i64(i64, i64)"
     yield "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"

@@ -7,36 +7,72 @@ from collections.abc import Iterator
 
 from gnc.batch.tape import Entry, Tape
 
+TURN = 120  # operations; 100 to 150 are alike
 _ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv", "negative": "fneg"}
 _COMPARISON = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 _INTRINSIC = {"sqrt": "sqrt", "absolute": "fabs", "copysign": "copysign", "floor": "floor", "rint": "rint"}
 
 
-def tile_function(tape: Tape, results: list[int], width: int, repeating: bool) -> Iterator[str]:
-    """Write the tape as vector code on the buffer's slots; lanes that are not active keep what they have."""
-    vector = f"<{width} x double>"
+def tile_function(tape: Tape, results: list[int], width: int, repeating: bool, vectors: int = 1) -> Iterator[str]:
+    """Write the tape as vector code on the buffer's slots; lanes that are not active keep what they have.
+
+    A slot may be several vectors that take turns, TURN operations each: while those of one wait for each other the core
+    finds work in the next one's, and yet only the values of one are in registers, which side by side they would share.
+    """
     yield f"define internal void @tile(ptr %buffer, <{width} x i1> %active) alwaysinline {{"
-    for index, entry in enumerate(tape.entries):
-        if entry.op == "input":
-            yield f"  %a{index} = getelementptr {vector}, ptr %buffer, i64 {entry.operands[0]}"
-            yield f"  %v{index} = load {vector}, ptr %a{index}, align {8 * width}"
-        elif entry.op != "constant":
-            yield f"  %v{index} = {instruction(tape, entry, width)}"
-    for number, index in enumerate(results):
-        slot, value = f"%r{number}", value_of(tape, index, width)
-        yield f"  {slot} = getelementptr {vector}, ptr %buffer, i64 {number if repeating else tape.inputs + number}"
-        if repeating:
-            yield f"  %o{number} = load {vector}, ptr {slot}, align {8 * width}"
-            yield f"  %n{number} = select <{width} x i1> %active, {vector} {value}, {vector} %o{number}"
-            value = f"%n{number}"
-        yield f"  store {vector} {value}, ptr {slot}, align {8 * width}"
+    turn = TURN if vectors > 1 else len(tape.entries)
+    parts = [_Part(tape, width // vectors, vectors, number) for number in range(vectors)]
+    for first in range(0, len(tape.entries), turn):
+        for part in parts:
+            for index in range(first, min(first + turn, len(tape.entries))):
+                yield from part.compute(index)
+    for part in parts:
+        yield from part.store(results, repeating)
     yield "  ret void\n}"
 
 
-def instruction(tape: Tape, entry: Entry, width: int) -> str:
-    """Write the instruction of one operation."""
+class _Part:
+    """The lanes of one vector: code whose names end in the vector's number."""
+
+    def __init__(self, tape: Tape, width: int, vectors: int, number: int) -> None:
+        self.tape, self.width, self.vectors, self.number = tape, width, vectors, number
+        self.vector = f"<{width} x double>"
+
+    def compute(self, index: int) -> Iterator[str]:
+        """Write one entry."""
+        entry, name = self.tape.entries[index], f"%v{index}.{self.number}"
+        if entry.op == "input":
+            yield self._slot(f"%a{index}", entry.operands[0])
+            yield f"  {name} = load {self.vector}, ptr %a{index}.{self.number}, align {8 * self.width}"
+        elif entry.op != "constant":
+            yield f"  {name} = {instruction(self.tape, entry, self.width, f'.{self.number}')}"
+
+    def store(self, results: list[int], repeating: bool) -> Iterator[str]:
+        """Write the results behind the inputs, or over them in the lanes that are active."""
+        end, tests = f".{self.number}", f"<{self.width} x i1>"
+        if repeating:
+            lanes = ", ".join(f"i32 {self.number * self.width + lane}" for lane in range(self.width))
+            whole = f"<{self.width * self.vectors} x i1>"
+            yield f"  %on{end} = shufflevector {whole} %active, {whole} poison, <{self.width} x i32> <{lanes}>"
+        for number, index in enumerate(results):
+            value = value_of(self.tape, index, self.width, end)
+            yield self._slot(f"%r{number}", number if repeating else self.tape.inputs + number)
+            if repeating:
+                yield f"  %o{number}{end} = load {self.vector}, ptr %r{number}{end}, align {8 * self.width}"
+                choice = f"{tests} %on{end}, {self.vector} {value}, {self.vector} %o{number}{end}"
+                yield f"  %n{number}{end} = select {choice}"
+                value = f"%n{number}{end}"
+            yield f"  store {self.vector} {value}, ptr %r{number}{end}, align {8 * self.width}"
+
+    def _slot(self, name: str, slot: int) -> str:
+        place = slot * self.vectors + self.number
+        return f"  {name}.{self.number} = getelementptr {self.vector}, ptr %buffer, i64 {place}"
+
+
+def instruction(tape: Tape, entry: Entry, width: int, end: str = "") -> str:
+    """Write the instruction of one operation; `end` is what the names of registers end in."""
     numbers, tests = f"<{width} x double>", f"<{width} x i1>"
-    values = [value_of(tape, i, width) for i in entry.operands]
+    values = [value_of(tape, i, width, end) for i in entry.operands]
     if entry.op in _ARITHMETIC:
         return f"{_ARITHMETIC[entry.op]} {numbers} {', '.join(values)}"
     if entry.op in _COMPARISON:
@@ -51,11 +87,11 @@ def instruction(tape: Tape, entry: Entry, width: int) -> str:
     return f"{entry.op} {tests} {', '.join(values)}"  # and, or
 
 
-def value_of(tape: Tape, index: int, width: int) -> str:
+def value_of(tape: Tape, index: int, width: int, end: str = "") -> str:
     """Write an operand: a register, or a constant in every lane."""
     entry = tape.entries[index]
     if entry.op != "constant":
-        return f"%v{index}"
+        return f"%v{index}{end}"
     if entry.constant in ("True", "False"):
         return splat(f"i1 {entry.constant.lower()}", width)
     bits = struct.pack(">d", float.fromhex(entry.constant)).hex()

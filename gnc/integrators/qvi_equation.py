@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from gnc.batch import batched, where
-from gnc.linalg import cross, det3, identity, skew, solve3
+from gnc.linalg import cross, det3, identity, mirrored, skew, solve3
 
 INVERSES, USES = 3, 2  # round-off up to 0.9 rad per step: test_newton_reaches_round_off_up_to_0_9_rad
 TOLERANCE = 1e-11  # of the balance, relative to |P| and |rho|
@@ -46,6 +46,7 @@ def solve(P_B, J, rho_B, h):
 
     Newton's method with each inverse used twice: third order, for the price of a second residual.
     """
+    J = mirrored(J)
     w = _guess(P_B, J, rho_B, h)
     for _ in range(INVERSES):
         phi, s, v = turn(w, J, rho_B, h)

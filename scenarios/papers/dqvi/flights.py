@@ -10,7 +10,8 @@ from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import Kernel
 from gnc.integrators.pose_runge_kutta import euler_matrix, euler_step, quaternion_step
 from gnc.models.flight import fly
-from gnc.scenarios.papers.dqvi.data import R_G, Array, both, start
+from gnc.models.pose_body import PoseState
+from gnc.scenarios.papers.dqvi.data import R_G, Array, both, start, whole
 from gnc.scenarios.papers.dqvi.settings import Setting
 
 METHODS = {"dqvi": "DQVI", "dqvi4": "DQVI, order 4", "quat_rk4": "QUAT-RK4", "euler_rk4": "EULER-RK4"}
@@ -88,6 +89,19 @@ def errors(method: str, setting: Setting) -> Errors:
     relative = np.linalg.norm(L - L[0], axis=-1) / np.linalg.norm(L[0], axis=-1)
     departure = np.linalg.norm(com - com[0], axis=-1)
     return Errors(np.abs(energy / energy[0] - 1.0), relative, departure, angle(R, reference(setting)))
+
+
+def departures(setting: Setting, starts: int = 50, apart: float = 1e-6) -> Array:
+    """Return the largest departures of the centre of mass by DQVI, from starts at rates that hardly differ.
+
+    With the paper's data. Rounding makes the momentum walk at random, so that one flight is one draw of many.
+    """
+    rates = np.asarray(setting.w_B) * (1.0 + apart * np.arange(starts)[:, None])
+    x0 = PoseState(np.tile(np.eye(8)[0], (starts, 1)), np.concatenate([rates, -np.cross(rates, R_G)], axis=-1))
+    x = whole("paper").fly(x0, setting.seconds * setting.fps, 1.0 / setting.fps, setting.keep).x
+    q_IB, r_IB = dual_quaternion.to_pose(x.dq_IB)
+    com = r_IB + quaternion.rotate(q_IB, R_G)
+    return np.linalg.norm(com - com[0], axis=-1).max(axis=0)
 
 
 def _angular_momentum(R: Array, chi: Array) -> Array:
