@@ -10,12 +10,14 @@
 `docs/kernels.md` tells how it works and what a kernel may do.
 """
 
+from gnc.batch.assembly import Assembly
 from gnc.batch.derivative import jacobian
 from gnc.batch.functions import as_numbers, copysign, maximum, minimum, where
 from gnc.batch.kernel import JIT_OFF, Kernel, batched, blank, recording
 
 __all__ = [
     "JIT_OFF",
+    "Assembly",
     "Kernel",
     "as_numbers",
     "batched",

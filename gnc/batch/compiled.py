@@ -34,7 +34,7 @@ def gufunc(kernel: Kernel, repeating: bool) -> Any:
         tape, results = kernel.tape
         vectors = _vectors(tape)
         source = loop_module(kernel.layout, tape, results, vectors * lanes(), repeating, vectors)
-        return as_gufunc(kernel, _link(_object_code(source)), repeating)
+        return as_gufunc(kernel, _link(_object_code(source), _symbols(tape, lanes())), repeating)
 
 
 def function_of_one(kernel: Kernel, repeating: bool) -> Any:
@@ -51,21 +51,25 @@ def tile_address(call: Call, width: int) -> int:
     """Return the address of the function that computes one tile of a kernel, for programs to call."""
     with _lock:
         tape, results = call.kernel.tape
-        return _link(_object_code(callee_module(call.kernel.layout, tape, results, width, call.repeating)))
+        source = callee_module(call.kernel.layout, tape, results, width, call.repeating)
+        return _link(_object_code(source), _symbols(tape, width))
 
 
 def program_function(tape: Tape, results: list[int], state: int, rows: tuple[int, int], width: int) -> Any:
     """Return the function (table, trials, steps) of a program, see `program_loop`; it lets other threads run."""
     with _lock:
-        called = tuple(tile_address(call, width) for call in tape.calls)
-        return _program(program_module(tape, results, state, rows, width), called)
+        return _program(program_module(tape, results, state, rows, width), tuple(_symbols(tape, width).items()))
 
 
 @functools.cache  # loops of the same parts are built again and again, and linked code stays for ever
-def _program(source: str, called: tuple[int, ...]) -> Any:
-    symbols = {"feclearexcept": _clear(), **{f"call{i}": address for i, address in enumerate(called)}}
+def _program(source: str, symbols: tuple[tuple[str, int], ...]) -> Any:
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return prototype(_link(_object_code(source), symbols))
+    return prototype(_link(_object_code(source), dict(symbols)))
+
+
+def _symbols(tape: Tape, width: int) -> dict[str, int]:
+    """Return the addresses that a tape's code refers to."""
+    return {**_system(), **{f"call{i}": tile_address(call, width) for i, call in enumerate(tape.calls)}}
 
 
 def lanes() -> int:
@@ -108,7 +112,7 @@ def _vectors(tape: Tape) -> int:
 
     Two where operations mostly wait for each other; where seven or more find work at a time, one fills the core.
     """
-    return 2 if len(tape.entries) < 7 * tape.chain() else 1
+    return 2 if not tape.calls and len(tape.entries) < 7 * tape.chain() else 1
 
 
 def _compile(source: str, machine: llvm.TargetMachine) -> bytes:
@@ -126,10 +130,10 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler(_machine())
 
 
-def _link(code: bytes, symbols: dict[str, int] | None = None) -> int:
+def _link(code: bytes, symbols: dict[str, int]) -> int:
     """Load object code into the process and return the address of its loop."""
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("loop")
-    for name, address in (symbols or {"feclearexcept": _clear()}).items():
+    for name, address in symbols.items():
         builder.import_symbol(name, address)
     library = builder.link(_jit(), next(_names))
     _alive.append(library)
@@ -137,5 +141,8 @@ def _link(code: bytes, symbols: dict[str, int] | None = None) -> int:
 
 
 @functools.cache
-def _clear() -> int:
-    return ctypes.cast(ctypes.CDLL(None).feclearexcept, ctypes.c_void_p).value or 0
+def _system() -> dict[str, int]:
+    """Return the addresses of what loops need of the system."""
+    library = ctypes.CDLL(None)
+    names = ("feclearexcept", "aligned_alloc", "free")
+    return {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names}

@@ -20,14 +20,13 @@ from collections.abc import Iterator
 from gnc.batch.layout import Core, Layout
 from gnc.batch.llvm_writer import Writer
 from gnc.batch.tape import Tape
-from gnc.batch.tile import compute, declarations
+from gnc.batch.tile import compute, declarations, tile_code
 from gnc.batch.transposing import move_tile
-from gnc.batch.vector_code import tile_function
 
 
 def loop_module(layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool, vectors: int) -> str:
     """Write the LLVM module with the gufunc loop `@loop` of a kernel."""
-    tile, loop = tile_function(tape, results, width, repeating, vectors), _loop(layout, width, repeating)
+    tile, loop = tile_code(tape, results, width, repeating, vectors), _loop(layout, width, repeating)
     return "\n".join([*tile, *loop, *declarations(width, width // vectors)])
 
 
@@ -78,7 +77,7 @@ def _loop(layout: Layout, width: int, repeating: bool) -> Iterator[str]:
     """Write the function NumPy calls: (args, dims, steps, data)."""
     w = Writer()
     slots = layout.inputs + layout.outputs + 1
-    w.head.append(f"  %buffer = alloca [{slots} x <{width} x double>], align {8 * width}")
+    w.make_room("%buffer", slots, width)
     trials = w.let("load i64, ptr %dims")
     w.do(f"%last = sub i64 {trials}, 1")
     if not repeating:  # lanes without a trial compute too; what they start from does not matter

@@ -8,7 +8,7 @@ import inspect
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,7 +100,7 @@ class Kernel:
         try:
             return self._gufunc(*args) if out is None else self._gufunc(*args, out=out)
         except (ValueError, TypeError):
-            self._leading(args)
+            self.leading(args)
             raise
 
     def repeat(self, n: Any, *args: Any) -> Any:
@@ -123,7 +123,7 @@ class Kernel:
         try:
             return self._repeating_gufunc(*args, counts)
         except (ValueError, TypeError):
-            self._leading(args)
+            self.leading(args)
             raise
 
     def __repr__(self) -> str:
@@ -170,11 +170,11 @@ class Kernel:
             self._alone = function
         return function(*args)
 
-    def _run(self, numbers: list[Operand]) -> list[Operand]:
+    def _run(self, numbers: list[Operand], within: Inside = INLINED) -> list[Operand]:
         """Run the function on the numbers of one trial, given and returned flat."""
         flat = iter(numbers)
         args = [core_array(flat, core) for core in self.layout.ins]
-        token = inside.set(INLINED)
+        token = inside.set(within)
         try:
             results = self.one(args)
         finally:
@@ -200,7 +200,7 @@ class Kernel:
 
     def _interpret(self, counts: np.ndarray, args: tuple[Any, ...]) -> Any:
         """Compute trial by trial in Python."""
-        lead = np.broadcast_shapes(self._leading(args), counts.shape)
+        lead = np.broadcast_shapes(self.leading(args), counts.shape)
         counts = np.broadcast_to(counts, lead)
         ins = [
             np.broadcast_to(np.asarray(a, float), lead + core) for a, core in zip(args, self.layout.ins, strict=True)
@@ -226,7 +226,7 @@ class Kernel:
         results = results if n else numbers[: self.layout.outputs]
         return (x.value if isinstance(x, Real) else float(x) for x in results)
 
-    def _leading(self, args: tuple[Any, ...]) -> tuple[int, ...]:
+    def leading(self, args: Sequence[Any]) -> tuple[int, ...]:
         """Return the common leading axes of the arguments, or raise the clear message for what is wrong with them."""
         try:
             return self.layout.leading(args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,7 @@ class Layout:
         ins = (*self.ins, ()) if counter else self.ins
         return "->".join(",".join(map(_written, side)) for side in (ins, self.outs))
 
-    def leading(self, args: tuple[Any, ...]) -> tuple[int, ...]:
+    def leading(self, args: Sequence[Any]) -> tuple[int, ...]:
         """Return the common leading axes of the arguments, or say what is wrong with them."""
         if len(args) != len(self.ins):
             raise TypeError(f"expected {len(self.ins)} arguments ({', '.join(self.names)}), got {len(args)}")

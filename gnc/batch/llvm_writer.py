@@ -6,6 +6,16 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 
+MOST_ON_STACK = 1 << 16  # bytes; threads may have little
+
+
+def room(name: str, slots: int, width: int) -> tuple[str, list[str]]:
+    """Return the instruction that makes room for slots of `width` lanes, and what gives it back, if it is much."""
+    size = 8 * width * slots
+    if size <= MOST_ON_STACK:
+        return f"  {name} = alloca [{slots} x <{width} x double>], align {8 * width}", []
+    return f"  {name} = call ptr @aligned_alloc(i64 {8 * width}, i64 {size})", [f"  call void @free(ptr {name})"]
+
 
 class Writer:
     """Lines of one function; counted loops keep their counters in memory, which LLVM turns into registers."""
@@ -13,7 +23,14 @@ class Writer:
     def __init__(self) -> None:
         self.head: list[str] = []  # what belongs at the function's entry
         self.body: list[str] = []
+        self.tail: list[str] = []  # and before it returns
         self._names = (f"x{i}" for i in itertools.count())
+
+    def make_room(self, name: str, slots: int, width: int) -> None:
+        """Make room for slots while the function runs."""
+        first, last = room(name, slots, width)
+        self.head.append(first)
+        self.tail += last
 
     def let(self, instruction: str) -> str:
         """Name the result of an instruction."""
@@ -62,4 +79,4 @@ class Writer:
     def function(self, head: str) -> Iterator[str]:
         """Give the lines of the whole function."""
         yield f"define void {head} {{"
-        yield from (*self.head, *self.body, "  ret void", "}")
+        yield from (*self.head, *self.body, *self.tail, "  ret void", "}")

@@ -12,15 +12,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from gnc.batch.llvm_writer import room
 from gnc.batch.tape import Call, Entry, Tape
 from gnc.batch.vector_code import instruction, value_of
 
 Place = tuple[str, int]  # memory, slot
 
 
-def step_function(tape: Tape, results: list[int], width: int) -> Iterator[str]:
-    """Write `@step(buffer)`, one step of a program."""
-    yield from _Step(tape, results, width).lines()
+def calling_function(tape: Tape, results: list[int], width: int, quick: bool) -> Iterator[str]:
+    """Write `@tile` (see `vector_code`) of a tape with calls, all lanes active; `quick`: long, and not optimised."""
+    yield from _Step(tape, results, width).lines("noinline optnone" if quick else "")
+    yield from (f"declare void @call{i}(ptr)" for i in range(len(tape.calls)))
+    yield "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
 def _slots(call: Call) -> int:
@@ -38,12 +41,12 @@ class _Step:
         self.made = 0
         self._names = (f"%p{i}" for i in itertools.count())
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, attributes: str) -> Iterator[str]:
         body = [*self._body(), *self._copied(self.results, ("%buffer", self.tape.inputs))]
-        yield "define internal void @step(ptr %buffer) {"
-        for name, slots in (("%scratch", max(map(_slots, self.tape.calls), default=0)), ("%made", self.made)):
-            yield f"  {name} = alloca [{slots} x {self.vector}], align {8 * self.width}"
-        yield from (*body, "  ret void\n}")
+        yield f"define internal void @tile(ptr %buffer, <{self.width} x i1> %active) {attributes} {{"
+        scratch, scratch_back = room("%scratch", max(map(_slots, self.tape.calls), default=0), self.width)
+        made, made_back = room("%made", self.made, self.width)
+        yield from (scratch, made, *body, *scratch_back, *made_back, "  ret void\n}")
 
     def _body(self) -> Iterator[str]:
         for index, entry in enumerate(self.tape.entries):

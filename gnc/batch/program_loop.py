@@ -11,9 +11,9 @@ every step has its own, and last what comes out of every step.
 from __future__ import annotations
 
 from gnc.batch.llvm_writer import Writer
-from gnc.batch.program_code import step_function
+from gnc.batch.program_code import calling_function
 from gnc.batch.tape import Tape
-from gnc.batch.tile import declarations
+from gnc.batch.tile import compute_all, declarations
 
 COLUMNS = 5
 
@@ -21,7 +21,7 @@ COLUMNS = 5
 def program_module(tape: Tape, results: list[int], state: int, rows: tuple[int, int], width: int) -> str:
     """Write the LLVM module of a program; `state` counts its numbers, `rows` the inputs that stay and that change."""
     w = Writer()
-    w.head.append(f"  %buffer = alloca [{tape.inputs + len(results)} x <{width} x double>], align {8 * width}")
+    w.make_room("%buffer", tape.inputs + len(results), width)
     w.do("%last = sub i64 %trials, 1")
     staying, changing = rows
     with w.loop("%trials", step=width) as tile:
@@ -33,16 +33,14 @@ def program_module(tape: Tape, results: list[int], state: int, rows: tuple[int, 
         with w.loop("%steps") as step:
             with w.loop(changing) as number:
                 _Row(w, w.let(f"add i64 {number}, {1 + staying}")).gather(w, width, tile, step)
-            w.do("call void @step(ptr %buffer)")
+            compute_all(w, width)
             _Row(w, str(1 + staying + changing)).scatter(w, width, tile, step)
             new = w.let(f"getelementptr <{width} x double>, ptr %buffer, i64 {tape.inputs}")
             w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {new}, i64 {8 * width * state}, i1 false)")
         _Row(w, "0").scatter(w, width, tile, "0")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
-    calls = [f"declare void @call{i}(ptr)" for i in range(len(tape.calls))]
-    copy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
     loop = w.function("@loop(ptr %table, i64 %trials, i64 %steps)")
-    return "\n".join([*step_function(tape, results, width), *loop, *calls, copy, *declarations(width)])
+    return "\n".join([*calling_function(tape, results, width, quick=False), *loop, *declarations(width)])
 
 
 class _Row:

@@ -2,8 +2,8 @@
 
     buffer   | in 0 ... in n-1 | out 0 ... out m-1 |       or, repeated,   | in 0 ... in n-1 | count |
 
-`@tile` is the tape as straight-line code (`vector_code`). Repeated, its results go over the first inputs of the lanes
-whose count is not yet reached.
+`@tile` is the tape as straight-line code (`vector_code`), or with calls (`program_code`). Repeated, its results go over
+the first inputs of the lanes whose count is not yet reached.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from gnc.batch.layout import Layout
 from gnc.batch.llvm_writer import Writer
+from gnc.batch.program_code import calling_function
 from gnc.batch.tape import Tape
 from gnc.batch.vector_code import intrinsics, splat, tile_function
 
@@ -22,8 +23,15 @@ def callee_module(layout: Layout, tape: Tape, results: list[int], width: int, re
     """Write the LLVM module with the function `@loop(buffer)` of one tile, for programs of many kernels to call."""
     w = Writer()
     compute(w, layout, width, repeating)
-    tile = tile_function(tape, results, width, repeating)
+    tile = tile_code(tape, results, width, repeating)
     return "\n".join([*tile, *w.function("@loop(ptr %buffer)"), *declarations(width)])
+
+
+def tile_code(tape: Tape, results: list[int], width: int, repeating: bool, vectors: int = 1) -> Iterator[str]:
+    """Write the function `@tile` of a kernel, or of one that calls others."""
+    if tape.calls:
+        return calling_function(tape, results, width, quick=True)
+    return tile_function(tape, results, width, repeating, vectors)
 
 
 def compute(w: Writer, layout: Layout, width: int, repeating: bool) -> None:
@@ -31,7 +39,12 @@ def compute(w: Writer, layout: Layout, width: int, repeating: bool) -> None:
     if repeating:
         _repeat(w, layout, width)
     else:
-        w.do(f"call void @tile(ptr %buffer, <{width} x i1> {splat('i1 true', width)})")
+        compute_all(w, width)
+
+
+def compute_all(w: Writer, width: int) -> None:
+    """Write the computation of the tile in %buffer, once in all lanes."""
+    w.do(f"call void @tile(ptr %buffer, <{width} x i1> {splat('i1 true', width)})")
 
 
 def _repeat(w: Writer, layout: Layout, width: int) -> None:
@@ -65,3 +78,5 @@ def declarations(width: int, lanes: int | None = None) -> Iterator[str]:
     yield "declare i64 @llvm.smin.i64(i64, i64)"
     yield "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
     yield "declare i32 @feclearexcept(i32)"
+    yield "declare ptr @aligned_alloc(i64, i64)"
+    yield "declare void @free(ptr)"

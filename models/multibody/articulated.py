@@ -1,32 +1,30 @@
 """Accelerations and all joint wrenches of a tree in O(B), from the leaves to the root and back.
 
-The walk over the links is one function. On arrays of many trials every step is a kernel call; for a small tree the
-whole walk is traced into one kernel. The wrench of a joint acts on its child, at the joint, in distal joint axes, and
+The walk over the links is one function. For a small tree it is traced into one kernel, for a larger one it becomes an
+assembly of the kernels of its links. The wrench of a joint acts on its child, at the joint, in distal joint axes, and
 is what the parent transmits altogether: reaction and actuation.
 """
 
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc import dual_quaternion
-from gnc.batch import Kernel
-from gnc.batch.layout import Core, Layout
+from gnc.batch.layout import Core
 from gnc.errors import InputError
 from gnc.models.multibody import recursion
+from gnc.models.multibody.assembled import assembled
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
 from gnc.models.multibody.tree import Link, Tree
 
 Array = Any
 
-TRACED = 8  # bodies up to which a tree becomes one kernel: larger ones compile for seconds
-CHUNK = 256  # trials that go through a large tree together, so that what they store stays in the processor's cache
+TRACED = 8  # bodies up to which a tree becomes one kernel: larger ones would compile for seconds
 
 _NOTHING = np.zeros((6, 6)), np.zeros(6)  # what hangs on a leaf
 
@@ -62,10 +60,9 @@ def accelerations(
     if held:
         mask = np.concatenate([np.full(len(j.type.free), i in held) for i, j in enumerate(tree.joints)])
         drive = np.where(mask, _given("rate_dot", rate_dot, (tree.freedoms,)), drive)
-    walk = _traced if 1 < len(tree.bodies) <= TRACED else _chunked
     flags = tuple(link.joint in held for link in tree.links)
-    parameters = tree.offsets, tree.inertias
-    return Accelerations(*walk(tree.links, flags, *parameters, *x[1:], drive, _at_links(tree, wrench)))
+    given = tree.offsets, tree.inertias, *x[1:], drive, _at_links(tree, wrench)
+    return Accelerations(*whole_tree(tree.links, flags)(*given))
 
 
 def _given(name: str, value: Array, core: tuple[int, ...]) -> Array:
@@ -143,43 +140,14 @@ def _collected(links: Any, twist_dot: Any, rate_dots: Any, wrenches: Any) -> tup
     return np.concatenate(rate_dots, -1), np.stack(wrenches, -2), np.concatenate(efforts, -1)
 
 
-def _chunked(links: tuple[Link, ...], prescribed: tuple[bool, ...], *arrays: Array) -> tuple[Array, ...]:
-    """Walk with some trials at a time."""
-    cores = (2, 2, 1, 1, 1, 1, 2)
-    lead = np.broadcast_shapes(*(np.shape(a)[: np.ndim(a) - n] for a, n in zip(arrays, cores, strict=True)))
-    trials = math.prod(lead)
-    if trials <= CHUNK:
-        return _walk(links, prescribed, *arrays)
-    flat = [_flat(a, n, lead) for a, n in zip(arrays, cores, strict=True)]
-    parts = [
-        _walk(links, prescribed, *(a if a.ndim == n else a[k : k + CHUNK] for a, n in zip(flat, cores, strict=True)))
-        for k in range(0, trials, CHUNK)
-    ]
-    joined = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return tuple(y.reshape(lead + y.shape[1:]) for y in joined)
-
-
-def _flat(a: Array, core: int, lead: tuple[int, ...]) -> Array:
-    """Give an array one leading axis of all trials; what they share stays shared."""
-    a = np.asarray(a)
-    own = a.shape[a.ndim - core :]
-    return a if a.ndim == core else np.broadcast_to(a, lead + own).reshape(-1, *own)
-
-
-def _traced(links: tuple[Link, ...], prescribed: tuple[bool, ...], *arrays: Array) -> tuple[Array, ...]:
-    return whole_tree(links, prescribed)(*arrays)
-
-
 @functools.cache
-def whole_tree(links: tuple[Link, ...], prescribed: tuple[bool, ...]) -> Kernel:
-    """Return the walk over a small tree as one kernel."""
+def whole_tree(links: tuple[Link, ...], prescribed: tuple[bool, ...]) -> Callable[..., Any]:
+    """Return the walk over a tree."""
     J, B = len(links), len(links) + 1
-    G, D = max(link.gamma[1] for link in links), max(link.rate[1] for link in links)
-    names = ("offsets", "inertias", "twist_B", "gamma", "rate", "drive", "wrench")
+    G, D = max((link.gamma[1] for link in links), default=0), max((link.rate[1] for link in links), default=0)
     ins: tuple[Core, ...] = ((J, 8), (B, 10), (6,), (G,), (D,), (D,), (B, 6))
-    outs: tuple[Core, ...] = ((6,), (D,), (J, 6), (D,))
 
-    def walk(*arrays: Array) -> tuple[Array, ...]:
-        return _walk(links, prescribed, *arrays)
+    def walk(offsets, inertias, twist_B, gamma, rate, drive, wrench):
+        return _walk(links, prescribed, offsets, inertias, twist_B, gamma, rate, drive, wrench)
 
-    return Kernel(walk, Layout(names, ins, outs))
+    return assembled(walk, B, ins, ((6,), (D,), (J, 6), (D,)), inlined=TRACED)

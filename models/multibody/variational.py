@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +33,13 @@ from gnc.integrators.dqvi_equation import (
     momentum_parts,
 )
 from gnc.models.flight import Flight, each, fly
+from gnc.models.multibody.assembled import assembled
 from gnc.models.multibody.integrate import Loading
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
-from gnc.models.multibody.tree import Tree
+from gnc.models.multibody.tree import Link, Tree
 from gnc.models.multibody.variational_bodies import BodyStates, SeparateBodies
-from gnc.models.multibody.variational_solver import Constraint, Solution, solve_tree
+from gnc.models.multibody.variational_solver import Constraint, Solution, constraint, solve_tree
 
 Array = Any
 
@@ -68,6 +70,39 @@ def _unbalanced(target, x, M, filler):
 @batched("(6,6),(6)->(6)")
 def _momentum(M, twist):
     return M @ twist
+
+
+@functools.cache
+def _improvement(links: tuple[Link, ...]) -> Callable[..., Any]:
+    """Return Newton's step for the increments of all bodies, as `Solution`."""
+
+    def improvement(dq_IC, x, target, M, masses, dq_PJ, dq_CJ, D_child, D_parent):
+        poses, E = _moved(dq_IC, x)
+        right, J = _unbalanced(target, x, M, masses)
+        parents = [link.parent for link in links]
+        end = Constraint(*constraint(poses[..., parents, :], poses[..., 1:, :], dq_PJ, dq_CJ))
+        return solve_tree(links, J, right, end, E, D_child, D_parent)
+
+    B, J = len(links) + 1, len(links)
+    return assembled(
+        improvement,
+        B,
+        ((B, 8), (B, 6), (B, 6), (B, 6, 6), (B,), (J, 8), (J, 8), (J, 6, 6), (J, 6, 6)),
+        ((B, 6), (B, 6), (J, 6)),
+    )
+
+
+@functools.cache
+def _projection(links: tuple[Link, ...]) -> Callable[..., Any]:
+    """Return the twists of momenta p after impulses of the joints have made them compatible, as `Solution`."""
+
+    def projection(p, M, D_child, D_parent):
+        still = Constraint(np.zeros((len(links), 6)), D_child, D_parent)
+        E = np.broadcast_to(0.5 * np.eye(6), (len(links) + 1, 6, 6))
+        return solve_tree(links, M, p, still, E, D_child, D_parent)
+
+    B, J = len(links) + 1, len(links)
+    return assembled(projection, B, ((B, 6), (B, 6, 6), (J, 6, 6), (J, 6, 6)), ((B, 6), (B, 6), (J, 6)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,18 +162,15 @@ class VariationalTree:
     def _increments(self, y: BodyStates, p: Array, here: Constraint, h: float) -> tuple[Array, Solution]:
         """Solve for the increments of all bodies and the reactions (times h^2/4) that close the joints at the end."""
         parts, target, x = self.bodies, 0.5 * h * p, 0.5 * h * y.twist_C
+        improve = _improvement(self.tree.links)
         for _ in range(ITERATIONS):
-            poses, E = _moved(y.dq_IC, x)
-            right, J = _unbalanced(target, x, parts.inertias, parts.masses)
-            found = solve_tree(self.tree.links, J, right, parts.constraints(poses), E, here)
+            found = Solution(*improve(y.dq_IC, x, target, parts.inertias, parts.masses, *parts.joints, *here[1:]))
             x = x + found.dx
         return x, found
 
     def _compatible(self, p: Array, there: Constraint) -> Solution:
         """Return the twists of momenta p after impulses of the joints have made them compatible."""
-        M = self.bodies.inertias
-        still = there._replace(psi=np.zeros_like(there.psi))
-        return solve_tree(self.tree.links, M, p, still, np.broadcast_to(0.5 * np.eye(6), M.shape), there)
+        return Solution(*_projection(self.tree.links)(p, self.bodies.inertias, *there[1:]))
 
     def _lost(self, y: BodyStates, x: Array, there: Constraint) -> BodyStates:
         """Mark the trials that have not converged."""

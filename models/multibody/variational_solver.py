@@ -104,26 +104,26 @@ def _base(J, right):
 
 
 def solve_tree(
-    links: tuple[Link, ...], J: Array, right: Array, end: Constraint, E: Array, start: Constraint
+    links: tuple[Link, ...], J: Array, right: Array, end: Constraint, E: Array, D_child: Array, D_parent: Array
 ) -> Solution:
-    """Solve for the increments of all bodies and the wrenches of all joints.
+    """Solve for the increments of all bodies and the wrenches of all joints, on arrays of trials or in an assembly.
 
-    Bodies and joints are in the order of the links. The constraints are those of `end`, the directions of the wrenches
-    those of `start`.
+    Bodies and joints are in the order of the links. The constraints are those of the end, the directions D of the
+    wrenches those of the start.
     """
     matrix, vector = [J[..., i, :, :] for i in range(len(links) + 1)], [right[..., i, :] for i in range(len(links) + 1)]
     found: list[Any] = [None] * len(links)
     for i, link in reversed(list(enumerate(links))):
         J_more, r_more, *found[i] = inward(link.kind)(
             matrix[i + 1], vector[i + 1], end.psi[..., i, :], end.D_child[..., i, :, :], end.D_parent[..., i, :, :],
-            E[..., i + 1, :, :], E[..., link.parent, :, :], start.D_child[..., i, :, :], start.D_parent[..., i, :, :],
+            E[..., i + 1, :, :], E[..., link.parent, :, :], D_child[..., i, :, :], D_parent[..., i, :, :],
         )  # fmt: skip
         matrix[link.parent] = matrix[link.parent] + J_more
         vector[link.parent] = vector[link.parent] + r_more
     dx, loads = [_base(matrix[0], vector[0])], []
     for i, link in enumerate(links):
-        D_child, D_parent = start.D_child[..., i, :, :], start.D_parent[..., i, :, :]
-        moved, *pair = outward(link.kind)(*found[i], dx[link.parent], D_child, D_parent)
+        directions = D_child[..., i, :, :], D_parent[..., i, :, :]
+        moved, *pair = outward(link.kind)(*found[i], dx[link.parent], *directions)
         dx.append(moved)
         loads.append(pair)
     return Solution(np.stack(dx, -2), *_on_bodies(links, dx[0], loads))

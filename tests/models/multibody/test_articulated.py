@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnc.batch import JIT_OFF
-from gnc.models.multibody import articulated
+from gnc.models.multibody import articulated, assembled
 from gnc.models.multibody.articulated import accelerations
 from gnc.models.multibody.parts import TreeState
 from tests.models.multibody import samples
@@ -91,23 +91,33 @@ def test_a_locked_joint_moves_as_if_the_bodies_were_one():
     assert relative(found.wrench[0], same.wrench[0]) < 1e-12
 
 
-def test_a_tree_traced_as_one_kernel_and_one_walked_body_by_body_agree(monkeypatch):
+def test_a_tree_traced_as_one_kernel_assembled_of_kernels_and_walked_body_by_body_agree(monkeypatch):
     tree = samples.tree(6, "RSCUP", [0, 1, 1, 0, 4])
     x, (effort, wrench) = samples.state(1, tree, (7,)), samples.loads(2, tree, (7,))
-    whole = accelerations(tree, x, effort, wrench, ["j3"], 0.3)
+
+    def found():
+        articulated.whole_tree.cache_clear()
+        return accelerations(tree, x, effort, wrench, ["j3"], 0.3)
+
+    traced = found()
     monkeypatch.setattr(articulated, "TRACED", 0)
-    for a, b in zip(whole, accelerations(tree, x, effort, wrench, ["j3"], 0.3), strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.max(np.abs(b)))
+    of_kernels = found()
+    monkeypatch.setattr(assembled, "MOST_BODIES", 0)
+    for a, b, c in zip(traced, of_kernels, found(), strict=True):
+        np.testing.assert_allclose(a, c, rtol=0, atol=1e-13 * np.max(np.abs(b)))
+        np.testing.assert_array_equal(b, c)
+    monkeypatch.undo()
+    articulated.whole_tree.cache_clear()
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("kinds", ["RSC", "RPSCURPS"])
-def test_a_trial_has_the_same_bits_alone_and_in_a_batch_larger_than_a_chunk(kinds):
+def test_a_trial_has_the_same_bits_alone_and_in_a_batch(kinds):
     tree = samples.tree(7, kinds)
-    lead = (2, articulated.CHUNK + 3)
+    lead = (2, 27)
     x, (effort, wrench) = samples.state(1, tree, lead), samples.loads(2, tree, lead)
     batch = accelerations(tree, x, effort, wrench)
-    for trial in [(0, 0), (1, 5), (1, articulated.CHUNK + 2)]:
+    for trial in [(0, 0), (1, 5), (1, 26)]:
         alone = accelerations(tree, TreeState(*(a[trial] for a in x)), effort[trial], wrench[trial])
         for a, b in zip(batch, alone, strict=True):
             np.testing.assert_array_equal(a[trial], b)
