@@ -16,6 +16,9 @@ import numpy as np
 from gnc.batch.scalar import COMPOSITES, Operand, Scalar, is_test, operate
 
 
+_ZERO, _ONE = np.float64(0.0), np.float64(1.0)
+
+
 def where(test: Any, a: Any, b: Any) -> Any:
     """Choose a where the test holds and b elsewhere, for each trial by itself; both are computed."""
     return _elementwise("where", test, a, b)
@@ -23,8 +26,8 @@ def where(test: Any, a: Any, b: Any) -> Any:
 
 def as_numbers(x: Any) -> Any:
     """Return x as floats, of tests 1 where they hold and 0 elsewhere; the symbols of a program stay symbols."""
-    if isinstance(x, np.bool_):  # asarray takes ten times as long for one trial
-        return np.float64(x)
+    if isinstance(x, np.bool_):  # for one trial NumPy takes ten times as long
+        return _ONE if x else _ZERO
     if isinstance(x, Scalar):
         return where(x, 1.0, 0.0) if is_test(x) else x
     if isinstance(x, np.ndarray) and x.dtype.hasobject:
