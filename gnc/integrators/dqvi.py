@@ -10,7 +10,7 @@ that DQVI prints (see `dqvi_equation`). A step is a half kick, a drift, a half k
 
 It is symplectic, of second order, and exact in momentum; `dqvi_composition` makes it fourth order and takes substeps.
 The error state is (dxi, dchi), p = p^ exp(dxi/2), dxi = [rotation, displacement] in body axes. h may be negative. A
-solution exists for |w| h < 1 rad, and up to 0.4 rad four Newton iterations find it; otherwise the trial becomes NaN.
+solution exists for |w| h < 1 rad and is found up to 0.9 rad, with added mass mostly; otherwise the trial becomes NaN.
 """
 
 import numpy as np
