@@ -1,7 +1,6 @@
 """Moving a whole tile between memory, where the numbers of a trial lie side by side, and slots, where trials do.
 
-Squares of four trials by four numbers are transposed in registers, which is two to three times as fast as number by
-number. What does not fill a square is moved the same way as far as the size is known, and one by one if not.
+Squares of four trials by four numbers, or what is left of them, are transposed in registers instead of moved one by one.
 """
 
 from __future__ import annotations
@@ -12,21 +11,17 @@ SIDE = 4
 _EVEN, _ODD, _LOW, _HIGH = (0, 4, 2, 6), (1, 5, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7)
 
 
-def move_tile(w: Writer, memory: str, trial_step: str, slots: str, size: str | int, width: int, scatter: bool) -> None:
+def move_tile(w: Writer, memory: str, trial_step: str, slots: str, size: int, width: int, scatter: bool) -> None:
     """Copy the numbers of `width` trials from memory to slots, or back; `size` numbers of each trial."""
     move = _scatter if scatter else _gather
     trials = [w.further(memory, str(lane), trial_step) for lane in range(width)]
-    rest = size % SIDE if isinstance(size, int) else 0
-    whole = size - rest if isinstance(size, int) else w.let(f"and i64 {size}, {-SIDE}")
-    if whole != 0:
+    rest = size % SIDE
+    whole = size - rest
+    if whole:
         with w.loop(whole, step=SIDE) as i:
             move(w, [_at(w, trial, i) for trial in trials], w.further(slots, i, 8 * width), SIDE, width)
     if rest:
         move(w, [_at(w, trial, str(whole)) for trial in trials], w.further(slots, str(whole), 8 * width), rest, width)
-    if isinstance(size, str):
-        with w.loop(w.let(f"sub i64 {size}, {whole}")) as more:
-            i = w.let(f"add i64 {whole}, {more}")
-            move(w, [_at(w, trial, i) for trial in trials], w.further(slots, i, 8 * width), 1, width)
 
 
 def _at(w: Writer, numbers: str, i: str) -> str:

@@ -126,8 +126,8 @@ def solve_blocks(A, b):
 class Newton(NamedTuple):
     """How g(x) = target is solved: Newton's method, with uses of a Jacobian in place of new ones.
 
-    The rule of all steps reaches as far as four plain iterations and costs three quarters of them: once J(0) = M, whose
-    inverse a step has anyway, then two Jacobians, three times each (fourth order).
+    The rule of all steps finds what four plain iterations find, and more, in an eighth fewer operations of a step: once
+    J(0) = M, whose inverse a step has anyway, then two Jacobians, three times each (fourth order).
     """
 
     at_rest: int = 1  # uses of J(0)
