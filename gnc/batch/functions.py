@@ -15,7 +15,6 @@ import numpy as np
 
 from gnc.batch.scalar import COMPOSITES, Operand, Scalar, is_test, operate
 
-
 _ZERO, _ONE = np.float64(0.0), np.float64(1.0)
 
 
