@@ -13,11 +13,10 @@ reassociates, and the lanes cannot influence each other.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 from collections.abc import Iterator
 
-from gnc.batch.layout import Core, Layout
+from gnc.batch.layout import Core, Layout, starts
 from gnc.batch.llvm_writer import Writer
 from gnc.batch.tape import Tape
 from gnc.batch.tile import compute, declarations, tile_code
@@ -26,7 +25,7 @@ from gnc.batch.transposing import move_tile
 
 def loop_module(layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool, vectors: int) -> str:
     """Write the LLVM module with the gufunc loop `@loop` of a kernel."""
-    tile, loop = tile_code(tape, results, width, repeating, vectors), _loop(layout, width, repeating)
+    tile, loop = tile_code(layout, tape, results, width, repeating, vectors), _loop(layout, width, repeating)
     return "\n".join([*tile, *loop, *declarations(width, width // vectors)])
 
 
@@ -91,7 +90,9 @@ def _loop(layout: Layout, width: int, repeating: bool) -> Iterator[str]:
             varies = w.let(f"icmp ne i64 {operand.trial_step}, 0")
             with w.when(w.let(f"or i1 {first}, {varies}") if not repeating else "true"):
                 operand.move(w, width, tile, lanes, scatter=False)
-        compute(w, layout, width, repeating)
+        places = [w.further("%buffer", str(operand.slot), 8 * width) for operand in (ins if repeating else ins + outs)]
+        counts = places.pop() if repeating else None
+        compute(w, layout, width, places, counts)
         for operand in outs:
             operand.move(w, width, tile, lanes, scatter=True)
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
@@ -105,15 +106,10 @@ def _operands(w: Writer, layout: Layout, repeating: bool) -> tuple[list[_Operand
     """
     ins = (*layout.ins, ()) if repeating else layout.ins
     cores = ins + layout.outs
-    slots = [*_starts(ins, 0), *_starts(layout.outs, 0 if repeating else layout.inputs)]
+    slots = [*starts(ins), *starts(layout.outs, 0 if repeating else layout.inputs)]
     core_steps = len(cores)  # the steps of the trial axis come first
     operands = []
     for position, (core, slot) in enumerate(zip(cores, slots, strict=True)):
         operands.append(_Operand(w, position, core_steps, core, slot))
         core_steps += len(core)
     return operands[: len(ins)], operands[len(ins) :]
-
-
-def _starts(cores: tuple[Core, ...], first: int) -> list[int]:
-    """Return the first slot of each array when they stand one after the other."""
-    return list(itertools.accumulate(map(math.prod, cores[:-1]), initial=first))

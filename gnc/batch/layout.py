@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -66,6 +67,11 @@ class Layout:
         except ValueError:
             axes = ", ".join(f"{name} {axes}" for name, axes in lead.items() if axes)
             raise ValueError(f"leading axes do not broadcast: {axes}") from None
+
+
+def starts(cores: tuple[Core, ...], first: int = 0) -> list[int]:
+    """Return the first slot of each array when they stand one after the other."""
+    return list(itertools.accumulate(map(math.prod, cores[:-1]), initial=first)) if cores else []
 
 
 def _core(text: str) -> Core:

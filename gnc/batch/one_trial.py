@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.batch.layout import Core, Layout
+from gnc.batch.layout import Core, Layout, starts
 from gnc.batch.numpy_ufunc import NPY_DOUBLE
 from gnc.batch.tape import Tape
 from gnc.batch.tile import MOST_STEPS
@@ -75,7 +75,7 @@ def as_function(kernel: Kernel, address: int) -> Any:
 
 def function_module(layout: Layout, tape: Tape, results: list[int], repeating: bool) -> str:
     """Write the LLVM module with the function `@loop(self, args, nargs)` of a kernel."""
-    lines = [*tile_function(tape, results, 1, repeating), *_function(layout, repeating), *intrinsics(1)]
+    lines = [*tile_function(layout, tape, results, 1, repeating), *_function(layout, repeating), *intrinsics(1)]
     return "\n".join([*lines, *_DECLARATIONS])
 
 
@@ -133,10 +133,13 @@ def _function(layout: Layout, repeating: bool) -> Iterator[str]:
     for i, core in enumerate(ins):
         _take(w, w.read("ptr", "%args", 8 * i), core, w.at("%buffer", 8 * place), f"in{i}")
         place += math.prod(core)
+    ends = starts(layout.ins) if repeating else [*starts(layout.ins), *starts(layout.outs, layout.inputs)]
+    given = ", ".join(f"ptr {w.at('%buffer', 8 * end)}" for end in ends)
+    run = f"call void @tile({given}, <1 x i1> <i1 true>)"
     if repeating:
-        _repeat(w, layout)
+        _repeat(w, layout, run)
     else:
-        w.do("call void @tile(ptr %buffer, <1 x i1> <i1 true>)")
+        w.do(run)
     _give(w, layout, 0 if repeating else layout.inputs)
     w.begin("refused")
     w.do("call void @Py_IncRef(ptr @none)")
@@ -188,7 +191,7 @@ def _copy(w: _Lines, target: str, source: str, numbers: int) -> None:
     w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * numbers}, i1 false)")
 
 
-def _repeat(w: _Lines, layout: Layout) -> None:
+def _repeat(w: _Lines, layout: Layout, run: str) -> None:
     """Run the tile as often as the count says; a count that is NaN, negative or too large gives NaN."""
     count = w.read("double", "%buffer", 8 * layout.inputs)
     sane = w.let(f"fcmp ole double {count}, {MOST_STEPS:e}")
@@ -201,7 +204,7 @@ def _repeat(w: _Lines, layout: Layout) -> None:
     w.do("%i = phi i64 [0, %run], [%following, %step]")
     w.do(f"br i1 {w.let('icmp slt i64 %i, %n')}, label %step, label %computed")
     w.begin("step")
-    w.do("call void @tile(ptr %buffer, <1 x i1> <i1 true>)")
+    w.do(run)
     w.do("%following = add i64 %i, 1")
     w.do("br label %test")
     w.begin("lost")

@@ -1,57 +1,66 @@
 """A tape with calls as LLVM code on W trials at once: what calls pass on stays in memory, in slots of W lanes.
 
-    %buffer    the inputs of the program, and behind them its results
-    %scratch   the inputs of the kernel that is being called, and behind them its results
-    %made      the results of all calls
+    %made      the results of all calls, where the kernels write them
+    %scratch   arguments that do not lie side by side in memory, put together for the call
 
-Numbers that lie side by side are copied together, a matrix in one go. Only what is computed between calls is loaded.
+A kernel gets pointers to where its arguments are. Only what is computed between calls is loaded.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
+from gnc.batch.layout import starts
 from gnc.batch.llvm_writer import room
-from gnc.batch.tape import Call, Entry, Tape
-from gnc.batch.vector_code import instruction, value_of
-
-Place = tuple[str, int]  # memory, slot
+from gnc.batch.tape import Entry, Tape
+from gnc.batch.vector_code import Place, instruction, pointers, tile_head, value_of
 
 
-def calling_function(tape: Tape, results: list[int], width: int, quick: bool) -> Iterator[str]:
-    """Write `@tile` (see `vector_code`) of a tape with calls, all lanes active; `quick`: long, and not optimised."""
-    yield from _Step(tape, results, width).lines("noinline optnone" if quick else "")
-    yield from (f"declare void @call{i}(ptr)" for i in range(len(tape.calls)))
+def calling_function(
+    tape: Tape, results: list[int], width: int, names: list[str], ins: list[Place], outs: list[Place], quick: bool
+) -> Iterator[str]:
+    """Write `@tile` (see `vector_code`) of a tape with calls, all lanes active; `quick`: long, and not optimised.
+
+    `names` are its pointers, `ins` and `outs` the places of its inputs and results.
+    """
+    yield tile_head(names, width, "noinline optnone" if quick else "")
+    yield from _Step(tape, width, ins).lines(results, outs)
+    for i, call in enumerate(tape.calls):
+        arrays = len(pointers(call.kernel.layout, call.repeating)) + call.repeating
+        yield f"declare void @call{i}({', '.join(['ptr'] * arrays)})"
     yield "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
-def _slots(call: Call) -> int:
-    """Count the slots that a called kernel works on: its inputs, and its count or its results."""
-    layout = call.kernel.layout
-    return layout.inputs + (1 if call.repeating else layout.outputs)
-
-
 class _Step:
-    def __init__(self, tape: Tape, results: list[int], width: int) -> None:
-        self.tape, self.results, self.width = tape, results, width
+    def __init__(self, tape: Tape, width: int, ins: list[Place]) -> None:
+        self.tape, self.width, self.ins = tape, width, ins
         self.vector = f"<{width} x double>"
         self.places: dict[int, Place] = {}  # of entries that are in memory
         self.loaded: set[int] = set()
         self.made = 0
         self._names = (f"%p{i}" for i in itertools.count())
 
-    def lines(self, attributes: str) -> Iterator[str]:
-        body = [*self._body(), *self._copied(self.results, ("%buffer", self.tape.inputs))]
-        yield f"define internal void @tile(ptr %buffer, <{self.width} x i1> %active) {attributes} {{"
-        scratch, scratch_back = room("%scratch", max(map(_slots, self.tape.calls), default=0), self.width)
+    def lines(self, results: list[int], outs: list[Place]) -> Iterator[str]:
+        body = [*self._body(), *self._results(results, outs)]
+        most = max((call.kernel.layout.inputs + 1 for call in self.tape.calls), default=0)
+        scratch, scratch_back = room("%scratch", most, self.width)
         made, made_back = room("%made", self.made, self.width)
         yield from (scratch, made, *body, *scratch_back, *made_back, "  ret void\n}")
+
+    def _results(self, results: list[int], outs: list[Place]) -> Iterator[str]:
+        """Write the results to their places, array by array."""
+        at = 0
+        for _, group in itertools.groupby(outs, key=lambda place: place[0]):
+            array = list(group)
+            yield from self._copied(results[at : at + len(array)], array[0])
+            at += len(array)
 
     def _body(self) -> Iterator[str]:
         for index, entry in enumerate(self.tape.entries):
             if entry.op == "input":
-                self.places[index] = "%buffer", entry.operands[0]
+                self.places[index] = self.ins[entry.operands[0]]
             elif entry.op == "call":
                 yield from self._call(index, entry)
             elif entry.op == "part":
@@ -63,14 +72,33 @@ class _Step:
                 yield f"  %v{index} = {instruction(self.tape, entry, self.width)}"
 
     def _call(self, index: int, entry: Entry) -> Iterator[str]:
-        """Write the operands into the scratch memory, call the kernel on it, and keep what it leaves."""
+        """Call a kernel on its arguments where they are; a repeated one changes the first of them, in %made."""
         call = self.tape.calls[int(entry.constant)]
-        yield from self._copied(entry.operands, ("%scratch", 0))
-        yield f"  call void @call{entry.constant}(ptr %scratch)"
+        layout, given, at = call.kernel.layout, [], 0
         self.places[index] = "%made", self.made
-        yield from self._copy(("%scratch", 0 if call.repeating else call.kernel.layout.inputs), ("%made", self.made),
-                              call.kernel.layout.outputs)  # fmt: skip
-        self.made += call.kernel.layout.outputs
+        results = [("%made", self.made + start) for start in starts(layout.outs)]
+        for k, core in enumerate((*layout.ins, ()) if call.repeating else layout.ins):
+            operands = entry.operands[at : at + math.prod(core)]
+            place = results[k] if call.repeating and k < len(results) else self._together(operands)
+            if place is None or place in results:
+                place = place or ("%scratch", at)
+                yield from self._copied(operands, place)
+            given.append(place)
+            at += len(operands)
+        names = []
+        for memory, slot in given if call.repeating else [*given, *results]:
+            names.append(next(self._names))
+            yield f"  {names[-1]} = getelementptr {self.vector}, ptr {memory}, i64 {slot}"
+        yield f"  call void @call{entry.constant}({', '.join(f'ptr {name}' for name in names)})"
+        self.made += layout.outputs
+
+    def _together(self, entries: Sequence[int]) -> Place | None:
+        """Return where entries lie side by side in memory, or None if they do not."""
+        first = self.places.get(entries[0])
+        if first is None:
+            return None
+        same = (self.places.get(entry) == (first[0], first[1] + i) for i, entry in enumerate(entries))
+        return first if all(same) else None
 
     def _copied(self, entries: Sequence[int], target: Place) -> Iterator[str]:
         """Write entries side by side; those that are side by side in memory already, together."""
@@ -100,7 +128,7 @@ class _Step:
         yield f"  store {self.vector} {value}, ptr {name}, align {8 * self.width}"
 
     def _load(self, index: int) -> Iterator[str]:
-        """Load a number that is in memory, once; no slot of %buffer's inputs or of %made is written again."""
+        """Load a number that is in memory, once; no slot of an input or of %made is written again."""
         if index in self.places and index not in self.loaded:
             self.loaded.add(index)
             memory, slot = self.places[index]

@@ -13,7 +13,8 @@ from __future__ import annotations
 from gnc.batch.llvm_writer import Writer
 from gnc.batch.program_code import calling_function
 from gnc.batch.tape import Tape
-from gnc.batch.tile import compute_all, declarations
+from gnc.batch.tile import declarations, run_tile
+from gnc.batch.vector_code import splat
 
 COLUMNS = 5
 
@@ -33,14 +34,17 @@ def program_module(tape: Tape, results: list[int], state: int, rows: tuple[int, 
         with w.loop("%steps") as step:
             with w.loop(changing) as number:
                 _Row(w, w.let(f"add i64 {number}, {1 + staying}")).gather(w, width, tile, step)
-            compute_all(w, width)
+            run_tile(w, width, ["%buffer"], splat("i1 true", width))
             _Row(w, str(1 + staying + changing)).scatter(w, width, tile, step)
             new = w.let(f"getelementptr <{width} x double>, ptr %buffer, i64 {tape.inputs}")
             w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {new}, i64 {8 * width * state}, i1 false)")
         _Row(w, "0").scatter(w, width, tile, "0")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
     loop = w.function("@loop(ptr %table, i64 %trials, i64 %steps)")
-    return "\n".join([*calling_function(tape, results, width, quick=False), *loop, *declarations(width)])
+    slots = [("%buffer", slot) for slot in range(tape.inputs + len(results))]
+    ins, outs = slots[: tape.inputs], slots[tape.inputs :]
+    tile_lines = calling_function(tape, results, width, ["%buffer"], ins, outs, quick=False)
+    return "\n".join([*tile_lines, *loop, *declarations(width)])
 
 
 class _Row:

@@ -1,6 +1,6 @@
 """Moving a whole tile between memory, where the numbers of a trial lie side by side, and slots, where trials do.
 
-Squares of four trials by four numbers, or what is left of them, are transposed in registers instead of moved one by one.
+Squares of four trials by four numbers, or what is left of them, are transposed in registers, not moved one by one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,21 @@
-"""A tape as LLVM vector code: every operation on W trials at once."""
+"""A tape as LLVM vector code: every operation on W trials at once.
+
+    @tile(in 0 ... in n-1, out 0 ... out m-1, active)
+
+takes a pointer for each argument and each result, to slots of W lanes, one for each number. Repeated kernels have no
+`out`: their results go over the first arguments in the lanes that are active.
+"""
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 
+from gnc.batch.layout import Core, Layout
 from gnc.batch.tape import Entry, Tape
+
+Place = tuple[str, int]  # memory, slot
 
 TURN = 120  # operations; 100 to 150 are alike
 _ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv", "negative": "fneg"}
@@ -13,50 +23,69 @@ _COMPARISON = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 _INTRINSIC = {"sqrt": "sqrt", "absolute": "fabs", "copysign": "copysign", "floor": "floor", "rint": "rint"}
 
 
-def tile_function(tape: Tape, results: list[int], width: int, repeating: bool, vectors: int = 1) -> Iterator[str]:
-    """Write the tape as vector code on the buffer's slots; lanes that are not active keep what they have.
+def pointers(layout: Layout, repeating: bool) -> list[str]:
+    """Name the pointers that `@tile` takes."""
+    ins = [f"%in{k}" for k in range(len(layout.ins))]
+    return ins if repeating else [*ins, *(f"%out{k}" for k in range(len(layout.outs)))]
+
+
+def places(prefix: str, cores: tuple[Core, ...]) -> list[Place]:
+    """Return where each number of some arrays is: the name of its pointer and its slot there."""
+    return [(f"%{prefix}{k}", slot) for k, core in enumerate(cores) for slot in range(math.prod(core))]
+
+
+def tile_head(names: list[str], width: int, attributes: str) -> str:
+    """Begin the function `@tile`."""
+    return f"define internal void @tile({', '.join(f'ptr {n}' for n in names)}, <{width} x i1> %active) {attributes} {{"
+
+
+def tile_function(
+    layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool, vectors: int = 1
+) -> Iterator[str]:
+    """Write the tape as straight-line code.
 
     A slot may be several vectors that take turns, TURN operations each: while those of one wait for each other the core
     finds work in the next one's, and yet only the values of one are in registers, which side by side they would share.
     """
-    yield f"define internal void @tile(ptr %buffer, <{width} x i1> %active) alwaysinline {{"
+    yield tile_head(pointers(layout, repeating), width, "alwaysinline")
     turn = TURN if vectors > 1 else len(tape.entries)
-    parts = [_Part(tape, width // vectors, vectors, number) for number in range(vectors)]
+    ins, outs = places("in", layout.ins), places("in" if repeating else "out", layout.outs)
+    parts = [_Part(tape, ins, width // vectors, vectors, number) for number in range(vectors)]
     for first in range(0, len(tape.entries), turn):
         for part in parts:
             for index in range(first, min(first + turn, len(tape.entries))):
                 yield from part.compute(index)
     for part in parts:
-        yield from part.store(results, repeating)
+        yield from part.store(results, outs, repeating)
     yield "  ret void\n}"
 
 
 class _Part:
     """The lanes of one vector: code whose names end in the vector's number."""
 
-    def __init__(self, tape: Tape, width: int, vectors: int, number: int) -> None:
-        self.tape, self.width, self.vectors, self.number = tape, width, vectors, number
+    def __init__(self, tape: Tape, ins: list[Place], width: int, vectors: int, number: int) -> None:
+        self.tape, self.ins, self.width, self.vectors, self.number = tape, ins, width, vectors, number
         self.vector = f"<{width} x double>"
 
     def compute(self, index: int) -> Iterator[str]:
         """Write one entry."""
         entry, name = self.tape.entries[index], f"%v{index}.{self.number}"
         if entry.op == "input":
-            yield self._slot(f"%a{index}", entry.operands[0])
+            yield self._slot(f"%a{index}", self.ins[entry.operands[0]])
             yield f"  {name} = load {self.vector}, ptr %a{index}.{self.number}, align {8 * self.width}"
         elif entry.op != "constant":
             yield f"  {name} = {instruction(self.tape, entry, self.width, f'.{self.number}')}"
 
-    def store(self, results: list[int], repeating: bool) -> Iterator[str]:
-        """Write the results behind the inputs, or over them in the lanes that are active."""
+    def store(self, results: list[int], outs: list[Place], repeating: bool) -> Iterator[str]:
+        """Write the results, of a repeated kernel in the lanes that are active."""
         end, tests = f".{self.number}", f"<{self.width} x i1>"
         if repeating:
             lanes = ", ".join(f"i32 {self.number * self.width + lane}" for lane in range(self.width))
             whole = f"<{self.width * self.vectors} x i1>"
             yield f"  %on{end} = shufflevector {whole} %active, {whole} poison, <{self.width} x i32> <{lanes}>"
-        for number, index in enumerate(results):
+        for number, (index, place) in enumerate(zip(results, outs, strict=True)):
             value = value_of(self.tape, index, self.width, end)
-            yield self._slot(f"%r{number}", number if repeating else self.tape.inputs + number)
+            yield self._slot(f"%r{number}", place)
             if repeating:
                 yield f"  %o{number}{end} = load {self.vector}, ptr %r{number}{end}, align {8 * self.width}"
                 choice = f"{tests} %on{end}, {self.vector} {value}, {self.vector} %o{number}{end}"
@@ -64,9 +93,10 @@ class _Part:
                 value = f"%n{number}{end}"
             yield f"  store {self.vector} {value}, ptr %r{number}{end}, align {8 * self.width}"
 
-    def _slot(self, name: str, slot: int) -> str:
-        place = slot * self.vectors + self.number
-        return f"  {name}.{self.number} = getelementptr {self.vector}, ptr %buffer, i64 {place}"
+    def _slot(self, name: str, place: Place) -> str:
+        memory, slot = place
+        at = slot * self.vectors + self.number
+        return f"  {name}.{self.number} = getelementptr {self.vector}, ptr {memory}, i64 {at}"
 
 
 def instruction(tape: Tape, entry: Entry, width: int, end: str = "") -> str:
