@@ -23,6 +23,8 @@ from gnc.patience import telling
 if TYPE_CHECKING:
     from gnc.batch.kernel import Kernel
 
+LONG = 5000  # operations
+
 _lock = threading.RLock()
 _names = (f"kernel{i}" for i in itertools.count())
 _alive: list[Any] = []  # libraries in use
@@ -110,9 +112,11 @@ def _target() -> str:
 def _vectors(tape: Tape) -> int:
     """Return how many vectors of trials take turns (`vector_code`): a matter of speed only, measured in benchmarks.
 
-    Two where operations mostly wait for each other; where seven or more find work at a time, one fills the core.
+    Two where operations mostly wait for each other; where seven or more find work at a time, one fills the core. Two
+    also take twice as long to compile, so that very long kernels have one.
     """
-    return 2 if not tape.calls and len(tape.entries) < 7 * tape.chain() else 1
+    operations = len(tape.entries)
+    return 2 if operations < min(LONG, 7 * tape.chain()) and not tape.calls else 1
 
 
 def _compile(source: str, machine: llvm.TargetMachine) -> bytes:
