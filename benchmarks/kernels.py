@@ -83,12 +83,17 @@ def attitude_rows() -> Iterator[Row]:
     yield Row("QVI drift, one trial, fused", "gnc", fused * 1e9, "ns per step", target="<= 250 ns")
     damped = [q, P, 0.01 * P, np.zeros(3), J, np.asarray(1.0), np.asarray(0.5), rho, h]
     yield from against_gcc("Kane damper step", damper.step, damped)
+    yield from against_gcc("Kane damper step with F", damper.step_jacobian, damped)
     wheels = np.random.default_rng(5).normal(size=(MANY, 3))
     yield from against_gcc("gyrostat step, order 2", qvi.step, [q, P, 0.01 * P, J, wheels, h])
     yield from against_gcc("gyrostat step, order 4", qvi.step4, [q, P, 0.01 * P, J, wheels, h])
+    yield from against_gcc("gyrostat step with F, order 4", qvi.step4_jacobian, [q, P, 0.01 * P, J, wheels, h])
     more = attitude_arguments(VERY_MANY)
+    q, P, *_ = more
     yield very_many("QVI drift", qvi.drift, more)
     yield very_many("QVI drift with F", qvi.drift_jacobian, more)
+    yield very_many("Kane damper step", damper.step, [q, P, 0.01 * P, *damped[3:]])
+    yield very_many("gyrostat step, order 4", qvi.step4, [q, P, 0.01 * P, J, 0.1 * P, h])
 
 
 def pose_rows() -> Iterator[Row]:

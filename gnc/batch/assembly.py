@@ -1,4 +1,4 @@
-"""Kernels of kernels: those that are called stay calls, so that hundreds of them compile in a second.
+"""Kernels of kernels: those that are called stay calls, so that hundreds of them are quick to compile.
 
     Assembly(function, layout)        as `Kernel`: it takes any stack of trials, and is called inside other kernels
 

@@ -110,7 +110,7 @@ def _target() -> str:
 
 
 def _vectors(tape: Tape) -> int:
-    """Return how many vectors of trials take turns (`vector_code`): a matter of speed only, measured in benchmarks.
+    """Return how many vectors of trials take turns (`vector_code`): a matter of speed only.
 
     Two where operations mostly wait for each other; where seven or more find work at a time, one fills the core. Two
     also take twice as long to compile, so that very long kernels have one.

@@ -79,9 +79,10 @@ class _Step:
         results = [("%made", self.made + start) for start in starts(layout.outs)]
         for k, core in enumerate((*layout.ins, ()) if call.repeating else layout.ins):
             operands = entry.operands[at : at + math.prod(core)]
-            place = results[k] if call.repeating and k < len(results) else self._together(operands)
-            if place is None or place in results:
-                place = place or ("%scratch", at)
+            in_place = call.repeating and k < len(results)
+            place = None if in_place else self._together(operands)
+            if place is None:
+                place = results[k] if in_place else ("%scratch", at)
                 yield from self._copied(operands, place)
             given.append(place)
             at += len(operands)

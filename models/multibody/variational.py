@@ -39,7 +39,7 @@ from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
 from gnc.models.multibody.tree import Link, Tree
 from gnc.models.multibody.variational_bodies import BodyStates, SeparateBodies
-from gnc.models.multibody.variational_solver import Constraint, Solution, constraint, solve_tree
+from gnc.models.multibody.variational_solver import Constraint, Solution, constraints, solve_tree
 
 Array = Any
 
@@ -79,9 +79,7 @@ def _improvement(links: tuple[Link, ...]) -> Callable[..., Any]:
     def improvement(dq_IC, x, target, M, masses, dq_PJ, dq_CJ, D_child, D_parent):
         poses, E = _moved(dq_IC, x)
         right, J = _unbalanced(target, x, M, masses)
-        parents = [link.parent for link in links]
-        end = Constraint(*constraint(poses[..., parents, :], poses[..., 1:, :], dq_PJ, dq_CJ))
-        return solve_tree(links, J, right, end, E, D_child, D_parent)
+        return solve_tree(links, J, right, constraints(links, poses, dq_PJ, dq_CJ), E, D_child, D_parent)
 
     B, J = len(links) + 1, len(links)
     return assembled(

@@ -16,7 +16,7 @@ from gnc.models.multibody.integrate import Load
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
 from gnc.models.multibody.tree import Tree, stack
-from gnc.models.multibody.variational_solver import Constraint, constraint
+from gnc.models.multibody.variational_solver import Constraint, constraints
 
 Array = Any
 
@@ -138,7 +138,7 @@ class SeparateBodies:
 
     def constraints(self, poses: Array) -> Constraint:
         """Return psi and its derivatives of all joints."""
-        return Constraint(*constraint(poses[..., self.parents, :], poses[..., 1:, :], *self.joints))
+        return constraints(self.tree.links, poses, *self.joints)
 
     def wrenches(self, poses: Array, load: Load) -> Array:
         """Return a load as wrenches on the bodies at their centres of mass (..., B, 6)."""

@@ -63,6 +63,12 @@ def constraint(dq_parent, dq_child, dq_PJ, dq_CJ):
     return np.concatenate([q[1:], place]), D_child, -(G @ dual_quaternion.adjoint(carried))
 
 
+def constraints(links: tuple[Link, ...], poses: Array, dq_PJ: Array, dq_CJ: Array) -> Constraint:
+    """Return psi and its derivatives of all joints, from the poses of all bodies in the order of the links."""
+    parents = [link.parent for link in links]
+    return Constraint(*constraint(poses[..., parents, :], poses[..., 1:, :], dq_PJ, dq_CJ))
+
+
 @functools.cache
 def inward(kind: str) -> Kernel:
     """Return the kernel that eliminates a child and its joint."""

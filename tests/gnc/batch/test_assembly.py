@@ -85,11 +85,11 @@ def test_its_calls_are_compiled_as_calls_and_shared():
 
 def test_what_is_too_much_for_a_stack_is_given_back(monkeypatch):
     monkeypatch.setattr(llvm_writer, "MOST_ON_STACK", 0)
-    library, given = ctypes.CDLL(None), []
+    library, given, sizes = ctypes.CDLL(None), [], []
     library.aligned_alloc.restype, library.aligned_alloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t] * 2
     library.free.argtypes = [ctypes.c_void_p]
     taking = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
-        lambda align, size: given.append(size) or library.aligned_alloc(align, size)
+        lambda align, size: sizes.append(size) or given.append(size) or library.aligned_alloc(align, size)
     )
     giving = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda memory: given.pop() and library.free(memory))
     system = dict(compiled._system())
@@ -98,7 +98,7 @@ def test_what_is_too_much_for_a_stack_is_given_back(monkeypatch):
     monkeypatch.setattr(compiled, "_system", lambda: system)
     heap, matrices, x = Assembly(_walk, LAYOUT), rng.normal(size=(9, 3, 3, 3)), rng.normal(size=(9, 3))
     assert same(heap(matrices, x), _walk(matrices, x))
-    assert not given
+    assert sizes and not given
 
 
 def test_what_an_assembly_cannot_do_is_said():

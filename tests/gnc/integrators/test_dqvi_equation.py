@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gnc import dual_quaternion, spatial
+from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import jacobian
 from gnc.integrators import dqvi
 from gnc.integrators.dqvi_equation import (
@@ -154,7 +154,7 @@ def test_newton_reaches_round_off_up_to_0_9_rad_wherever_the_reference_point_is(
 
 @pytest.mark.jit
 @pytest.mark.parametrize("angle", [0.4, 0.6, 0.8, 0.95])
-def test_the_rule_of_the_steps_finds_all_that_four_plain_iterations_find(angle):
+def test_the_rule_of_the_steps_loses_no_more_trials_than_four_plain_iterations(angle):
     rng = np.random.default_rng(3)
     plain = with_newton(solve, 4)
     for added in (0.0, 0.3):
@@ -162,8 +162,22 @@ def test_the_rule_of_the_steps_finds_all_that_four_plain_iterations_find(angle):
         chi = rng.normal(size=(3000, 6)) * [1.0, 1.0, 1.0, 0.1, 0.1, 0.1]
         chi[:, :3] *= angle / np.linalg.norm(chi[:, :3], axis=1, keepdims=True)
         given = 0.5 * spatial.momentum(M, chi), 0.5 * chi, M, 0.0 if added else mass
-        lost, lost_by_four = (np.isnan(rule(*given)).any(axis=1).mean() for rule in (solve, plain))
+        lost, lost_by_four = (np.isnan(rule(*given)).any(axis=1).sum() for rule in (solve, plain))
         assert lost <= lost_by_four
+
+
+@pytest.mark.jit
+def test_the_rule_of_the_steps_rounds_no_worse_than_five_plain_iterations():
+    # rounding makes the centre of mass walk at random; medians of 200 flights of 4 minutes differ by 6 % at one sigma
+    rates = np.ones(3) * (1.0 + 1e-6 * np.arange(200)[:, None])
+    _, r_g, _ = spatial.parts(M)
+    start = np.tile(np.eye(8)[0], (200, 1)), np.concatenate([rates, -np.cross(rates, r_g)], axis=-1)
+
+    def departure(drift):
+        q_IB, r_IB = dual_quaternion.to_pose(drift.repeat(14400, *start, M, MASS, 1.0 / 60.0)[0])
+        return np.median(np.linalg.norm(r_IB + quaternion.rotate(q_IB, r_g) - r_g, axis=-1))
+
+    assert departure(dqvi.drift) < 1.25 * departure(with_newton(dqvi.drift, 5))
 
 
 def test_adaptive_iteration_leaves_a_converged_trial_alone():
