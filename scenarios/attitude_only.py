@@ -16,7 +16,7 @@ from gnc.scenarios.attitude import build, figures, free, score, sections, signal
 from gnc.scenarios.attitude.free_signals import FREE_SIGNALS, FreeObserver
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section
+from gnc.config import NonNegative, Positive, Section
 from gnc.scenarios.draws import Draws
 from gnc.scenarios.papers.case import at_most, within
 from gnc.scenarios.plots import COLOURS

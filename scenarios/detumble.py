@@ -25,7 +25,7 @@ from gnc.scenarios.attitude.control import WheelControl
 from gnc.scenarios.attitude.detumbling import MAGNETOMETER, SUN, Acquisition, DetumbleControl
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section, Vector3
+from gnc.config import NonNegative, Positive, Section, Vector3
 from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig
 

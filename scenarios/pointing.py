@@ -14,7 +14,7 @@ from gnc.scenarios.attitude import build, figures, score, sections, signals
 from gnc.scenarios.attitude.control import WheelControl
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section
+from gnc.config import NonNegative, Positive, Section
 from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict

@@ -14,7 +14,7 @@ import numpy as np
 from gnc import __version__, history
 from gnc.errors import InputError
 from gnc.files import replacing
-from gnc.scenarios import config as configuration
+from gnc import config as configuration
 from gnc.scenarios.catalogue import SCENARIOS, scenario
 from gnc.scenarios.display import as_json, number, table
 from gnc.scenarios.reproduce import bound_text, save_figure

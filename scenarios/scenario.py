@@ -14,7 +14,7 @@ from gnc.history import CLOCK, History, Signal
 from gnc.loop import Loop, Moment
 from gnc.montecarlo.dispersions import Dispersion
 from gnc.scenarios import dispersed
-from gnc.scenarios.config import Positive, Section
+from gnc.config import Positive, Section
 from gnc.scenarios.papers.case import Check
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from gnc.scenarios.bodies import carrier_sections as sections
 from gnc.scenarios.bodies.carrier import Carrier
 from gnc.scenarios.bodies.navigation import start_belief
 from gnc.scenarios.bodies.signals import POSE_SIGNALS, pose_values
-from gnc.scenarios.config import Positive, Section, Vector3
+from gnc.config import Positive, Section, Vector3
 from gnc.scenarios.draws import Draws
 from gnc.scenarios.papers.case import at_least, at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict

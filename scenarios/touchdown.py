@@ -25,7 +25,7 @@ from gnc.scenarios.bodies import lander_figures, score
 from gnc.scenarios.bodies import lander_sections as sections
 from gnc.scenarios.bodies.lander import DescentBelief, DescentControl, DescentNavigation, Lander
 from gnc.scenarios.bodies.navigation import CERTAIN, Dark
-from gnc.scenarios.config import NonNegative, Positive, Section
+from gnc.config import NonNegative, Positive, Section
 from gnc.scenarios.draws import Draws
 from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict

@@ -20,7 +20,7 @@ from gnc.scenarios.attitude.fleet import Fleet, one
 from gnc.scenarios.attitude.free_signals import CAPTURE_SIGNALS, MotionObserver
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section
+from gnc.config import NonNegative, Positive, Section
 from gnc.scenarios.draws import Draws
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig
 

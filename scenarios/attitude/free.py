@@ -14,7 +14,7 @@ from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState
 from gnc.scenarios.attitude.satellite import Command
 from gnc.scenarios.attitude.sections import Percent
-from gnc.scenarios.config import Inertia, Positive, Section, Vector3
+from gnc.config import Inertia, Positive, Section, Vector3
 from gnc.scenarios.draws import Draws
 
 if TYPE_CHECKING:

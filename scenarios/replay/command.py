@@ -24,7 +24,7 @@ def replay(
 ) -> None:
     """Run a filter on recorded data: estimates, consistency, and an account of the data."""
     from gnc.scenarios import display
-    from gnc.scenarios.config import override, read
+    from gnc.config import override, read
     from gnc.scenarios.replay import account, show
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.session import connect

@@ -7,7 +7,7 @@ from typing import Any
 
 from gnc.files import replacing
 from gnc.scenarios import display
-from gnc.scenarios.config.toml_text import dump
+from gnc.config.toml_text import dump
 from gnc.scenarios.replay import curves, figures, told
 from gnc.scenarios.replay.kept import CONFIG, METRICS, load
 from gnc.scenarios.replay.session import Session

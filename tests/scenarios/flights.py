@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnc.scenarios.catalogue import scenario
-from gnc.scenarios.config import override
+from gnc.config import override
 from gnc.scenarios.scenario import fly
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.scenarios import detumble
-from gnc.scenarios.config import dump, override, parse
+from gnc.config import dump, override, parse
 from gnc.scenarios.scenario import fly
 
 SCENARIO = detumble.SCENARIO

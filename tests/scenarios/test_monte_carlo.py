@@ -72,7 +72,7 @@ def test_a_trial_of_a_campaign_is_replayed_bit_for_bit(dispersed, tmp_path, caps
     told = json.loads(capsys.readouterr().out)
     from gnc import history
     from gnc.scenarios.catalogue import scenario
-    from gnc.scenarios.config import read
+    from gnc.config import read
 
     found = scenario("pointing")
     flight = history.load(tmp_path / "one" / "history.nc")

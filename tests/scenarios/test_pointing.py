@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnc.estimators.consistency import mean_band
-from gnc.scenarios.config import override
+from gnc.config import override
 from gnc.scenarios.pointing import SCENARIO
 from gnc.scenarios.scenario import fly
 

@@ -7,7 +7,7 @@ import pytest
 
 from gnc.controllers.approach import HOLDING
 from gnc.errors import InputError
-from gnc.scenarios.config import override
+from gnc.config import override
 from gnc.scenarios.rendezvous import SCENARIO
 from gnc.scenarios.scenario import fly
 

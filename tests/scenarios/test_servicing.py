@@ -6,7 +6,7 @@ import pytest
 from gnc import dual_quaternion
 from gnc.models.multibody import TreeState, accelerations, kinematics
 from gnc.scenarios.bodies import arm
-from gnc.scenarios.config import dump, parse
+from gnc.config import dump, parse
 from gnc.scenarios.servicing import SCENARIO, ServicingConfig
 from tests.scenarios.flights import configured, failed, flown, judged, judged_from_what_it_names, same_bits
 

@@ -7,7 +7,7 @@ from gnc import dual_quaternion
 from gnc.controllers.thruster_allocation import ThrusterAllocation
 from gnc.estimators import pose_motion
 from gnc.models.pose_body import PoseBody, PoseState
-from gnc.scenarios.config import override
+from gnc.config import override
 from gnc.scenarios.draws import Draws
 from gnc.scenarios.proximity import body, build, midpoint
 from gnc.scenarios.proximity.navigation import Seen

@@ -24,7 +24,7 @@ from gnc.models.sensors import (
     VectorSensor,
 )
 from gnc.models.states import AttitudeState
-from gnc.scenarios.config.base import parse
+from gnc.config.base import parse
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import measured

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from gnc import check
 from gnc.errors import InputError
-from gnc.scenarios.config.schema import Noun
+from gnc.config.schema import Noun
 
 Row3: TypeAlias = tuple[float, float, float]
 Check: TypeAlias = Callable[[str, Any], Any]

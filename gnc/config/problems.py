@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from gnc.scenarios.config.schema import Place, choices, kinds, locate, noun
-from gnc.scenarios.config.toml_text import brief, key_text
+from gnc.config.schema import Place, choices, kinds, locate, noun
+from gnc.config.toml_text import brief, key_text
 
 
 def describe(errors: Sequence[ErrorDetails], model: type[BaseModel], data: dict[str, Any], source: str) -> str:

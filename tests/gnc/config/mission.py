@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from gnc.errors import InputError
-from gnc.scenarios.config import Component, Inertia, Matrix3, Positive, Quaternion, Section, Vector3
+from gnc.config import Component, Inertia, Matrix3, Positive, Quaternion, Section, Vector3
 
 
 class Spacecraft(Section):

@@ -18,8 +18,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from gnc.errors import InputError
-from gnc.scenarios.config.base import Section
-from gnc.scenarios.config.toml_text import value_text
+from gnc.config.base import Section
+from gnc.config.toml_text import value_text
 
 
 def _writable(value: Any) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gnc.errors import InputError
-from gnc.scenarios.config import parse, read
+from gnc.config import parse, read
 from tests.scenarios.config.mission import MISSION, Mission
 
 

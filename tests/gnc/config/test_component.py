@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gnc.errors import InputError
-from gnc.scenarios.config import Component, difference, digest, dump, load_component, override, parse, read
+from gnc.config import Component, difference, digest, dump, load_component, override, parse, read
 from tests.scenarios.config.mission import MISSION, Custom, Mission
 
 LAW = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from gnc.scenarios.config.base import Section
-from gnc.scenarios.config.toml_text import Key, key_text, value_text
+from gnc.config.base import Section
+from gnc.config.toml_text import Key, key_text, value_text
 
 
 def digest(model: Section) -> str:

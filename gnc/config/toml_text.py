@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gnc.scenarios.config.schema import Option, bounds, choices, description_of, kinds, within
+from gnc.config.schema import Option, bounds, choices, description_of, kinds, within
 
 WIDTH = 120
 

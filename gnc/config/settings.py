@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from gnc.errors import InputError
-from gnc.scenarios.config.base import Model, validate
-from gnc.scenarios.config.schema import Option, of_kind, within
-from gnc.scenarios.config.toml_text import entries
+from gnc.config.base import Model, validate
+from gnc.config.schema import Option, of_kind, within
+from gnc.config.toml_text import entries
 
 SOURCE = "--set"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnc.scenarios.config import Component, Section, difference, digest, dump, parse
+from gnc.config import Component, Section, difference, digest, dump, parse
 from tests.scenarios.config.mission import (
     MISSION,
     Custom,

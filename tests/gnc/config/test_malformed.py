@@ -3,7 +3,7 @@
 import pytest
 
 from gnc.errors import InputError
-from gnc.scenarios.config import parse
+from gnc.config import parse
 from tests.scenarios.config.mission import MISSION, Mission
 
 

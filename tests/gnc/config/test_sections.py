@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from gnc.scenarios.config import Section, difference, digest, parse
+from gnc.config import Section, difference, digest, parse
 from tests.scenarios.config.mission import MISSION, Magnetometer, Mission, Spacecraft
 
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from gnc.errors import InputError
-from gnc.scenarios.config.problems import describe
-from gnc.scenarios.config.schema import unfit
+from gnc.config.problems import describe
+from gnc.config.schema import unfit
 
 LARGEST_FILE = 1_000_000  # bytes; data of this size belong in a file of their own
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gnc.errors import InputError
-from gnc.scenarios.config import difference, override, parse
+from gnc.config import difference, override, parse
 from tests.scenarios.config.mission import MISSION, Filter, Lqr, Magnetometer, Mission, Pd
 
 
