@@ -6,7 +6,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.config import Component, difference, digest, dump, load_component, override, parse, read
-from tests.scenarios.config.mission import MISSION, Custom, Mission
+from tests.gnc.config.mission import MISSION, Custom, Mission
 
 LAW = """
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.config import parse
-from tests.scenarios.config.mission import MISSION, Mission
+from tests.gnc.config.mission import MISSION, Mission
 
 
 def complaint(text: str) -> str:

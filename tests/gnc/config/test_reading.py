@@ -7,7 +7,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.config import parse, read
-from tests.scenarios.config.mission import MISSION, Mission
+from tests.gnc.config.mission import MISSION, Mission
 
 
 def refused(path: Path) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnc.config import Component, Section, difference, digest, dump, parse
-from tests.scenarios.config.mission import (
+from tests.gnc.config.mission import (
     MISSION,
     Custom,
     Dispersion,

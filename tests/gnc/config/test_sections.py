@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from gnc.config import Section, difference, digest, parse
-from tests.scenarios.config.mission import MISSION, Magnetometer, Mission, Spacecraft
+from tests.gnc.config.mission import MISSION, Magnetometer, Mission, Spacecraft
 
 
 def test_a_section_is_frozen() -> None:

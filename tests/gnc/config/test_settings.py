@@ -4,7 +4,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.config import difference, override, parse
-from tests.scenarios.config.mission import MISSION, Filter, Lqr, Magnetometer, Mission, Pd
+from tests.gnc.config.mission import MISSION, Filter, Lqr, Magnetometer, Mission, Pd
 
 
 @pytest.fixture(scope="module")
