@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.montecarlo.sampling import draw
 from gnc.config import override
 from gnc.config.toml_text import value_text
+from gnc.montecarlo.sampling import draw
 
 Array = Any
 

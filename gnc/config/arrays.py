@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from gnc import check
-from gnc.errors import InputError
 from gnc.config.schema import Noun
+from gnc.errors import InputError
 
 Row3: TypeAlias = tuple[float, float, float]
 Check: TypeAlias = Callable[[str, Any], Any]

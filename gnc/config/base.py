@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from gnc.errors import InputError
 from gnc.config.problems import describe
 from gnc.config.schema import unfit
+from gnc.errors import InputError
 
 LARGEST_FILE = 1_000_000  # bytes; data of this size belong in a file of their own
 

@@ -17,9 +17,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from gnc.errors import InputError
 from gnc.config.base import Section
 from gnc.config.toml_text import value_text
+from gnc.errors import InputError
 
 
 def _writable(value: Any) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gnc.errors import InputError
 from gnc.config.base import Model, validate
 from gnc.config.schema import Option, of_kind, within
 from gnc.config.toml_text import entries
+from gnc.errors import InputError
 
 SOURCE = "--set"
 

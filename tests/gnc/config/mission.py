@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from gnc.errors import InputError
 from gnc.config import Component, Inertia, Matrix3, Positive, Quaternion, Section, Vector3
+from gnc.errors import InputError
 
 
 class Spacecraft(Section):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gnc.errors import InputError
 from gnc.config import Component, difference, digest, dump, load_component, override, parse, read
+from gnc.errors import InputError
 from tests.gnc.config.mission import MISSION, Custom, Mission
 
 LAW = """

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gnc.errors import InputError
 from gnc.config import parse
+from gnc.errors import InputError
 from tests.gnc.config.mission import MISSION, Mission
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gnc.errors import InputError
 from gnc.config import parse, read
+from gnc.errors import InputError
 from tests.gnc.config.mission import MISSION, Mission
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,26 +21,36 @@ def column(x: Any) -> Array:
 
 @dataclass(frozen=True)
 class Draws:
-    """The draws of some trials; scales are numbers, or one per trial where they are dispersed."""
+    """The draws of some trials; scales are numbers, or one per trial where they are dispersed.
+
+    Names begin with `prefix`, which tells the draws of several craft apart. `drawn` collects what each trial was given,
+    by name, for the table of trials.
+    """
 
     seed: int
     trials: Array  # (n,) their numbers
+    prefix: str = ""
+    drawn: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    def within(self, prefix: str) -> Draws:
+        """Return the same draws under names that begin with a prefix."""
+        return replace(self, prefix=f"{self.prefix}{prefix}")
 
     def normal(self, name: str, shape: int | tuple[int, ...] = ()) -> Array:
         """Return standard normal numbers (n, *shape)."""
-        return noise.normal(self.seed, self.trials, name, shape)
+        return self._noted(name, self._normal(name, shape))
 
     def stream(self, name: str, size: int) -> noise.Stream:
         """Return standard normal numbers as the flight needs them."""
-        return noise.Stream(self.seed, self.trials, name, size)
+        return noise.Stream(self.seed, self.trials, f"{self.prefix}{name}", size)
 
     def direction(self, name: str) -> Array:
         """Return unit vectors, uniform on the sphere."""
-        return _unit(self.normal(name, 3))
+        return self._noted(name, _unit(self._normal(name, 3)))
 
     def vector(self, name: str, sigma: Any, size: int = 3) -> Array:
         """Return normal vectors of this standard deviation about each axis."""
-        return column(sigma) * self.normal(name, size)
+        return self._noted(name, column(sigma) * self._normal(name, size))
 
     def near(self, name: str, q: Array, sigma_deg: Any) -> Array:
         """Return attitudes about q, turned by a rotation vector normal about each axis."""
@@ -52,7 +62,16 @@ class Draws:
         The matrix S = tr(J)/2 1 - J of second moments is positive definite for bodies only; it becomes A S A^T with A
         normal about unity.
         """
-        return _deformed(J, np.eye(3) + 0.005 * column(column(percent)) * self.normal(name, (3, 3)))
+        return self._noted(name, _deformed(J, np.eye(3) + 0.005 * column(column(percent)) * self._normal(name, (3, 3))))
+
+    def _normal(self, name: str, shape: int | tuple[int, ...]) -> Array:
+        return noise.normal(self.seed, self.trials, f"{self.prefix}{name}", shape)
+
+    def _noted(self, name: str, values: Array) -> Array:
+        """Keep what varies over the trials."""
+        if np.size(values) and np.any(values != values[:1]):
+            self.drawn[f"{self.prefix}{name}"] = values
+        return values
 
 
 @batched("(3)->(3)")
