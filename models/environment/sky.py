@@ -54,3 +54,14 @@ class Sky:
                 self._last.clear()
             found = self._last[k] = Surroundings(*[row[k] for row in self.rows])
         return found
+
+
+DARK = Surroundings(*np.zeros((3, 3)), np.array([0.0, 0.0, -1.0]), np.array(1.0), np.zeros(3), np.array(0.0))
+
+
+class FreeSpace:
+    """An environment without anything, in place of a `Sky`: no Earth, no field, no Sun in sight."""
+
+    def at(self, t: float) -> Surroundings:
+        """Return what there is, at any time."""
+        return DARK
