@@ -73,7 +73,7 @@ class Component(Section):
 def load_component(source: str, base: str | Path | None = None) -> type:
     """The class that `source` names; a file is looked for in `base`, else in the working directory."""
     where, name = _split(source)
-    module = _imported(where) if _is_module(where) else _executed(_file(where, Path(base or ".")))
+    module = _imported(where) if _is_module(where) else executed(_file(where, Path(base or ".")))
     found = getattr(module, name, None)
     if isinstance(found, type):
         return found
@@ -151,7 +151,7 @@ def _imported(where: str) -> ModuleType:
         raise InputError(f"{where}: cannot be imported: {_said(error)}") from error
 
 
-def _executed(path: Path) -> ModuleType:
+def executed(path: Path) -> ModuleType:
     """The module of a file, executed once for each content."""
     content = path.read_bytes()
     # Dataclasses and pickle look the module of a class up by its name.

@@ -17,16 +17,30 @@ import numpy as np
 from gnc.batch import Kernel, as_numbers, batched, where
 from gnc.controllers.allocation import Share
 from gnc.controllers.bdot import MomentumUnloading
+from gnc.controllers.guidance.base import Plan
 from gnc.errors import InputError
+from gnc.estimators.navigation.attitude import turn_deg
 from gnc.expression import Expression
 from gnc.history import Signal
 from gnc.models.actuators.magnetorquers import TorquerSet, torque
 from gnc.models.craft.base import Report
+from gnc.models.sensors.error_state import attitude
 from gnc.scenarios.missions.navigating import Belief, CraftNavigation
 from gnc.trees import leaves, mapped
 
 Array = Any
-GUARDED = ("t", "mode_time_s", "rate_deg_s", "error_deg", "momentum_Nms", "known", "flag")
+GUARDED = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "known", "flag")
+
+
+POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes")
+
+
+class Command(NamedTuple):
+    """What flight software asks of its craft, and why."""
+
+    effectors: tuple[Array, ...]  # (trials, size) of each actuator
+    mode: Array  # (trials,) its place among the modes
+    wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
 
 
 class Memory(NamedTuple):
@@ -37,7 +51,6 @@ class Memory(NamedTuple):
     held_s: Array  # (trials, transitions) for how long each guard has been true
     guidance: tuple[Any, ...]  # of each mode
     laws: tuple[Any, ...]  # of each mode
-    reference: Any  # what was asked for last; () if nothing ever is
 
 
 class Unloader(NamedTuple):
@@ -60,6 +73,7 @@ class ModeRun:
     law: Any
     shares: Mapping[int, Share]  # by the actuator's place
     unload: Unloader | None = None
+    plan: Any | None = None  # its guidance in the true environment, by which pointing is judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,31 +129,34 @@ class CraftSoftware:
         guidance = tuple(() if m.guidance is None else m.guidance.start(estimate, report) for m in self.modes)
         laws = tuple(_started(m.law, trials) for m in self.modes)
         zero = np.zeros(trials)
-        return Memory(zero, zero.copy(), np.zeros((trials, len(self.guards))), guidance, laws, ())
+        return Memory(zero, zero.copy(), np.zeros((trials, len(self.guards))), guidance, laws)
 
-    def idle(self, trials: int) -> tuple[Array, ...]:
+    def idle(self, trials: int) -> Command:
         """Return the commands of actuators that do nothing."""
-        return tuple(np.zeros((trials, size)) for size in self.sizes)
+        effectors = tuple(np.zeros((trials, size)) for size in self.sizes)
+        return Command(effectors, np.zeros(trials), np.full((trials, self.wanted), np.nan))
 
-    def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[tuple[Array, ...], Memory]:
+    def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[Command, Memory]:
         """Return the commands of all actuators from t on, and what to remember."""
         estimate = self.navigation.estimate(belief, report)
         if self.guards:
             memory = self._changed(estimate, report, t, memory)
         done = [self._of_mode(i, estimate, report, t, memory) for i in range(len(self.modes))]
         if len(done) == 1:
-            commands, guidance, law = done[0]
-            return commands, memory._replace(guidance=(guidance,), laws=(law,))
-        commands = _by_mode(memory.mode, [one[0] for one in done])
-        kept = [(memory.guidance[i], memory.laws[i]) for i in range(len(done))]
-        new = [(one[1], one[2]) for one in done]
-        states = [_where_mode(memory.mode, i, new[i], kept[i]) for i in range(len(done))]
-        return commands, memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
+            effectors, wanted, guidance, law = done[0]
+            return Command(effectors, memory.mode, wanted), memory._replace(guidance=(guidance,), laws=(law,))
+        *effectors, wanted = _by_mode(memory.mode, [(*one[0], one[1]) for one in done])
+        before = zip(memory.guidance, memory.laws, strict=True)
+        states = [
+            _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
+        ]
+        memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
+        return Command(tuple(effectors), memory.mode, wanted), memory
 
     def _of_mode(
         self, i: int, estimate: Any, report: Report, t: Any, memory: Memory
-    ) -> tuple[tuple[Array, ...], Any, Any]:
-        """Return what one mode commands, and the memories of its guidance and law."""
+    ) -> tuple[tuple[Array, ...], Array, Any, Any]:
+        """Return what one mode commands, what it wants, and the memories of its guidance and law."""
         mode, reference, guidance = self.modes[i], None, memory.guidance[i]
         if mode.guidance is not None:
             reference, guidance = mode.guidance.guide(t, estimate, report, guidance)
@@ -149,7 +166,9 @@ class CraftSoftware:
         if mode.unload is not None:
             commands = _unloading(mode.unload, commands, estimate, report)
         idle = [np.zeros((*lead, size)) for size in self.sizes]
-        return tuple(z if u is None else u for u, z in zip(commands, idle, strict=True)), guidance, law
+        given = tuple(z if u is None else u for u, z in zip(commands, idle, strict=True))
+        wanted = np.full((*lead, self.wanted), np.nan) if reference is None else _wide(reference[0], memory.mode)
+        return given, wanted, guidance, law
 
     def _changed(self, estimate: Any, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
@@ -184,12 +203,31 @@ class CraftSoftware:
         value = report.flag if name == "flag" else getattr(estimate, name, None)
         return as_numbers(value) + 0.0 * now if value is not None else 0.0 * now
 
-    def reference(self, belief: Belief, report: Report, t: Any, memory: Memory) -> Any:
-        """Return what is asked for now, of the mode that each trial is in; None: nothing."""
-        estimate, found = self.navigation.estimate(belief, report), []
-        for mode, guidance in zip(self.modes, memory.guidance, strict=True):
-            found.append(None if mode.guidance is None else mode.guidance.guide(t, estimate, report, guidance)[0])
+    def observe(self, command: Command, truth: Any, t: float) -> dict[str, Array]:
+        """Return mode, and how far the craft is from what is asked for."""
+        found = {"mode": command.mode}
+        if self.wanted:
+            found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
         return found
+
+    @property
+    def wanted(self) -> int:
+        """How many numbers a reference has: 8 of a pose, 4 of an attitude, 0 of none."""
+        return max((getattr(mode.guidance, "wanted", 4) for mode in self.modes if mode.guidance is not None), default=0)
+
+    def reference(self, command: Command, t: float) -> Array:
+        """Return the attitude or pose that is asked for at t: by a plan that of the moment, else the one held."""
+        wanted = command.wanted
+        for i, mode in enumerate(self.modes):
+            if isinstance(mode.plan, Plan):
+                now = _wide(mode.plan.at(t)[0], command.mode)
+                wanted = now if len(self.modes) == 1 else np.where((command.mode == i)[..., None], now, wanted)
+        return wanted
+
+
+def _wide(reference: Array, like: Array) -> Array:
+    """Return a reference with the axis of trials."""
+    return reference + np.zeros((*np.shape(like), 1)) if np.ndim(reference) == 1 else reference
 
 
 def _started(law: Any, trials: int) -> Any:
@@ -259,8 +297,8 @@ def _picked(size: int) -> Kernel:
 
 def _where_mode(mode: Array, i: int, new: Any, old: Any) -> Any:
     """Return a tree of states that is the new one in the trials of a mode, and the old one elsewhere."""
-    fresh = iter(list(leaves(new)))
-    return mapped(lambda was: _leaf(mode, i, next(fresh), was), old)
+    fresh = iter(list(leaves(tuple(new))))
+    return mapped(lambda was: _leaf(mode, i, next(fresh), was), tuple(old))
 
 
 def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
@@ -270,17 +308,6 @@ def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
     size = int(np.prod(core)) if core else 1
     flat = lambda x: x.reshape(*lead, size)  # noqa: E731
     return _picked(size)(mode, np.array(float(i)), flat(new), flat(old)).reshape(*lead, *core)
-
-
-def tracking_error_deg(reference: Sequence[Any], mode: Array, q_IB: Array) -> Array:
-    """Return the rotation vector from the reference of each trial's mode to its attitude; NaN without one [deg]."""
-    from gnc.estimators.navigation.attitude import turn_deg
-
-    error = np.full((*np.shape(q_IB)[:-1], 3), np.nan)
-    for i, one in enumerate(reference):
-        if one is not None and hasattr(one, "q_IR"):
-            error = np.where((np.asarray(mode) == i)[..., None], turn_deg(one.q_IR, q_IB), error)
-    return error
 
 
 def first_reference(guidance: Any) -> Any:
