@@ -1,10 +1,9 @@
 """The command `gnc`.
 
-Exit code 0: done; 1: ran, and a stated check failed; 2: bad input, with one line on standard error; 130: interrupted.
+Exit codes and errors: see `gnc.scenarios.exits`.
 Whatever is slow to import is imported inside the command that needs it.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +12,14 @@ import typer
 
 from gnc import __version__
 from gnc.errors import InputError
+from gnc.scenarios import exits
 from gnc.scenarios.design import app as design
+from gnc.scenarios.exits import CHECK_FAILED, Stopped
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.study.command import app as study
 
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
-
-CHECK_FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -28,31 +27,12 @@ app.add_typer(study, name="study")
 app.add_typer(design, name="design")
 
 
-class Stopped(Exception):
-    """An interrupt that left something, which the message names."""
-
-
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    try:
-        code = app(arguments, prog_name="gnc", standalone_mode=False) or 0
-    except InputError as error:
-        return _complain(str(error), BAD_INPUT)
-    except typer.TyperException as error:
-        return _complain(error.format_message(), BAD_INPUT)
-    except Stopped as early:
-        return _complain(str(early), INTERRUPTED)
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    return _complain("interrupted", code) if code == INTERRUPTED else code
-
-
-def _complain(message: str, code: int) -> int:
-    print("gnc:", " ".join(message.split()), file=sys.stderr)
-    return code
+    return exits.ended(lambda words: app(words, prog_name="gnc", standalone_mode=False), arguments)
 
 
 def _print_version(wanted: bool) -> None:
@@ -67,6 +47,7 @@ def _gnc(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    traceback: Annotated[bool, typer.Option(exits.TRACEBACK, help="Show where an error comes from.")] = False,
 ) -> None:
     """Structure-preserving integrators, filters and controllers, flown in closed loop."""
     if context.invoked_subcommand is None:
@@ -159,8 +140,7 @@ def _simulate(
     else:
         simulate.show(outcome)
     if outcome.interrupted:
-        print(f"gnc: stopped at {outcome.until_s:g} s of {config.duration_s:g} s", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
+        raise Stopped(f"stopped at {outcome.until_s:g} s of {config.duration_s:g} s; {log} has what was flown")
 
 
 @app.command("report")

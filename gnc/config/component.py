@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from gnc.blame import PACKAGES
 from gnc.config.base import Section
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
@@ -145,6 +146,7 @@ def _module_file(where: str) -> Path:
 
 def _imported(where: str) -> ModuleType:
     _module_file(where)
+    PACKAGES.add(where.partition(".")[0])
     try:
         return importlib.import_module(where)
     except (Exception, SystemExit) as error:

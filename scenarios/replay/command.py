@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-CHECK_FAILED = 1
+from gnc.scenarios.exits import CHECK_FAILED
 
 
 def replay(
