@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar, Union
 from pydantic import BeforeValidator, Field
 
 from gnc.config import Component, Section
+from gnc.contract import guarded
 from gnc.errors import InputError
 
 OWN = "own"
@@ -61,7 +62,7 @@ class OwnPart(Part):
 
     def construct(self, **given: Any) -> Any:
         """Build the class with its arguments, and with whatever of `given` its constructor asks for by name."""
-        return self.component.build(**_asked(self.component, given))
+        return guarded(self.component.build(**_asked(self.component, given)), self.slot, self.component.source)
 
 
 def _asked(component: Component, given: Mapping[str, Any]) -> dict[str, Any]:
