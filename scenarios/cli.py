@@ -92,6 +92,62 @@ def _show(name: Name, settings: Settings = None) -> None:
         print(f"# - {line}")
 
 
+@app.command("parts")
+def _parts(
+    slot: Annotated[str | None, typer.Argument(help="Such as sensor; none: all slots.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="Such as star-tracker: its fields.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the parts that missions are put together from, or the fields of one."""
+    from gnc.scenarios import display
+    from gnc.scenarios.missions import catalogue
+
+    if slot is not None and kind is not None:
+        rows = list(catalogue.fields(catalogue.part(slot, kind)))
+        header = ("field", "default", "value", "what it is")
+        title = f"{slot} {kind}: {catalogue.about(catalogue.part(slot, kind))}"
+    else:
+        slots = [slot] if slot is not None else list(catalogue.PACKAGES)
+        found = [(one, name, part) for one in slots for name, part in catalogue.of_slot(one).items()]
+        rows = [(one, name, catalogue.about(part)) for one, name, part in found]
+        header, title = ("slot", "kind", "what it is"), "parts"
+    if as_json:
+        print(display.as_json([dict(zip(header, row, strict=True)) for row in rows]))
+    else:
+        display.table(title, header, rows)
+
+
+@app.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of a mission's file, for editors."""
+    import json
+
+    from gnc.scenarios.missions import catalogue
+
+    print(json.dumps(catalogue.schema(), indent=1))
+
+
+@app.command("new")
+def _new(
+    name: Annotated[str, typer.Argument(help="Of the mission; the file is NAME.toml.")],
+    base: Annotated[str, typer.Option(help="The mission it begins with.")] = "pointing",
+) -> None:
+    """Write a commented file to begin a mission of your own with, and the schema for your editor beside it."""
+    import json
+
+    from gnc.files import replacing
+    from gnc.scenarios.missions import catalogue
+
+    path, beside = Path(f"{name}.toml"), Path("mission.schema.json")
+    if path.exists():
+        raise InputError(f"{path}: is there already; give another name")
+    text = catalogue.new(Path(name).name, base)
+    for file, content in ((beside, json.dumps(catalogue.schema())), (path, text)):
+        with replacing(file) as temporary:
+            temporary.write_text(content, encoding="utf-8")
+    print(f"wrote {path}; fly it: gnc run {path}")
+
+
 @app.command("run")
 def _fly(
     name: Name,

@@ -54,6 +54,8 @@ class StatisticPart(RequirementPart):
     """rms, mean, max, min, final, fraction, or a percentile such as p99.7."""
     at_most: float | None = None
     at_least: float | None = None
+    per_trial: bool = True
+    """Whether a trial by itself fails by it; not so for what has a meaning over many trials only, such as NEES."""
 
     @model_validator(mode="after")
     def _parsed(self) -> Self:
@@ -86,7 +88,7 @@ class StatisticPart(RequirementPart):
         finding.tally = {f"{name} count": np.array([len(v) for v in each], float), f"{name} beyond": self._beyond(each)}
         if self.at_most is not None or self.at_least is not None:
             finding.checks = [self._check(self.title or name, value, self._note(judged))]
-            finding.success = self._keeps(alone)
+            finding.success = self._keeps(alone) if self.per_trial else None
         return finding
 
     def _beyond(self, each: list[Array]) -> Array:
