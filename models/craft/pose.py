@@ -215,7 +215,7 @@ class PosePart(CraftPart):
         if _any(self.J_error_percent):
             J = draws.inertia("inertia", J, self.J_error_percent)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         states = effects.start(n)
         dq_IB, centre = self.start.draw(draws, site.others)
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))
