@@ -12,6 +12,7 @@ from gnc.controllers.approach import Approach
 from gnc.controllers.pose import PoseTracking
 from gnc.draws import Draws, column
 from gnc.errors import InputError
+from gnc.estimators import midpoint_dqekf as midpoint
 from gnc.estimators import pose_motion
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.inertia_states import Inertia
@@ -19,7 +20,6 @@ from gnc.linalg import array
 from gnc.models.actuators import Thrusters
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import RelativePose
-from gnc.estimators import midpoint_dqekf as midpoint
 from gnc.scenarios.proximity import body, sections
 from gnc.scenarios.proximity.body import BodyState
 from gnc.scenarios.proximity.navigation import Move, Prior, TargetBelief, TargetNavigation
