@@ -70,7 +70,7 @@ class TargetNavigation:
 
     def start(self, belief: PoseBelief) -> TargetBelief:
         """Return the belief at the time of a measurement."""
-        return TargetBelief(belief, np.zeros(belief.rejected.shape), self.dqekf.state(belief))
+        return TargetBelief(belief, 0.0 * belief.rejected, self.dqekf.state(belief))
 
     def predict(self, belief: TargetBelief, command: Any, report: Any, t: Any, h: Any) -> TargetBelief:
         """Move over h; whatever the own craft does, the target does not care."""
