@@ -40,7 +40,8 @@ class CraftPart(Part):
 
     def shapes(self, name: str) -> list[Shape]:
         """Return the boxes by which it is drawn."""
-        return [Shape(name, getattr(self, "size_m", (1.0, 1.0, 1.0)), f"{name}.q_IB", f"{name}.r_IB_m")]
+        size, centre = getattr(self, "size_m", (1.0, 1.0, 1.0)), getattr(self, "box_m", (0.0, 0.0, 0.0))
+        return [Shape(name, size, f"{name}.q_IB", f"{name}.r_IB_m", centre)]
 
 
 class Shape(NamedTuple):
@@ -50,6 +51,7 @@ class Shape(NamedTuple):
     size_m: Any  # (3)
     attitude: str
     position: str  # where it is not recorded, the box stays at the origin
+    centre_m: Any = (0.0, 0.0, 0.0)  # (3) of the box from that position, body axes
 
 
 class Nominal(NamedTuple):
@@ -57,6 +59,8 @@ class Nominal(NamedTuple):
 
     J: Array  # (3, 3) about the centre of mass, body axes [kg m^2]
     M: Array | None = None  # (6, 6) about the body's origin, where the craft moves too
+    port: Array | None = None  # (8) pose of the docking port on the body, x out of it
+    beyond_m: float = 0.0  # how far the body stands out before its port
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Site:
     draws: Draws
     sky: Any  # with at(t)
     reference: Any  # the attitude, or pose, that flight software first asks for; None: none
+    control_s: float = 1.0  # time between commands
     others: Mapping[str, tuple[Any, Any]] = field(
         default_factory=dict
     )  # craft that are there already, and their starts
@@ -111,6 +116,11 @@ class Effects:
     def __init__(self, effectors: Mapping[str, Effector]) -> None:
         self.names, self.each = tuple(effectors), tuple(effectors.values())
         self.signals = {f"{name}.{key}": signal for name, e in effectors.items() for key, signal in e.signals.items()}
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Any], site: Site) -> Effects:
+        """Return the true actuators of a craft from their sections."""
+        return cls({name: part.truth(name, site.draws).paced(site.control_s) for name, part in parts.items()})
 
     def start(self, trials: int) -> tuple[Array, ...]:
         """Return all states at time zero."""
