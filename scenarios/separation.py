@@ -18,7 +18,7 @@ from gnc.history import Signal
 from gnc.loop import Controller, Instrument, Loop, Moment
 from gnc.models.sensors import RelativePose
 from gnc.scenarios.attitude.signals import innovation_signals, observe_innovation
-from gnc.scenarios.bodies import books, carrier_figures, score
+from gnc.models import books, carrier_figures, score
 from gnc.scenarios.bodies import carrier_build as build
 from gnc.scenarios.bodies import carrier_sections as sections
 from gnc.scenarios.bodies.carrier import Carrier

@@ -71,6 +71,7 @@ class Report(NamedTuple):
     rho_B: Array  # (trials, 3) momentum stored in the craft, body axes [N m s]
     pose: Any = None  # its own pose and twist, where these count as known
     flag: Array | None = None  # (trials,) 1 once a switch has closed: docked, or on the ground
+    q_IU: Array | None = None  # (trials, 4) the attitude that stands along gravity, where the vertical counts as known
 
 
 class Craft(Protocol):

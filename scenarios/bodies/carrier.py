@@ -15,8 +15,8 @@ from gnc.estimators.pose_belief import PoseBelief
 from gnc.integrators import dqvi
 from gnc.linalg import cross
 from gnc.models.pose_body import PoseBody, PoseState
-from gnc.scenarios.bodies import books
-from gnc.scenarios.bodies.books import Books, size
+from gnc.models import books
+from gnc.models.books import Books, size
 from gnc.scenarios.bodies.navigation import PoseNavigation
 
 Array = Any

@@ -20,7 +20,7 @@ from gnc.events import chosen
 from gnc.linalg import identity, skew, solve3
 from gnc.models.contact_body import ContactBody, Motion, Touch
 from gnc.models.sensors.interface import Measurement
-from gnc.scenarios.bodies.books import size
+from gnc.models.books import size
 
 Array = Any
 ROUNDING = 1e-9  # of a load, by which its friction may be off in the sum of the stages

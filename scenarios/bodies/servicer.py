@@ -15,9 +15,9 @@ from gnc.controllers.reference import PoseReference
 from gnc.estimators.pose_belief import PoseBelief
 from gnc.models.multibody import Load, Tree, TreeState, VariationalTree
 from gnc.models.multibody.variational_bodies import BodyStates
-from gnc.scenarios.bodies import books
+from gnc.models import books
 from gnc.scenarios.bodies.arm import Plan
-from gnc.scenarios.bodies.books import Books
+from gnc.models.books import Books
 from gnc.scenarios.bodies.carrier import limited
 
 Array = Any

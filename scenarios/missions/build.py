@@ -216,7 +216,7 @@ class _Builder:
         if seen not in truth:
             raise InputError(f"software.{name}.navigation.of = {seen!r}: there is no such craft")
         with at(f"software.{name}.navigation"):
-            reference = first_reference(modes[0].guidance)
+            reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
             of = truth[seen] if seen == name else truth
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}

@@ -310,7 +310,8 @@ def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
     return _picked(size)(mode, np.array(float(i)), flat(new), flat(old)).reshape(*lead, *core)
 
 
-def first_reference(guidance: Any) -> Any:
-    """Return what guidance asks for at time zero, if that depends on time alone."""
-    at = getattr(guidance, "at", None)
-    return None if at is None else at(0.0)
+def first_reference(guidance: Any, report: Report | None = None) -> Any:
+    """Return what guidance asks for at time zero, by time alone or by what the craft tells."""
+    if hasattr(guidance, "at"):
+        return guidance.at(0.0)
+    return guidance.first(report) if report is not None and hasattr(guidance, "first") else None

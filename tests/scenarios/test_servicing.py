@@ -74,7 +74,7 @@ def test_the_move_begins_and_ends_at_rest_where_it_should(planned):
 
 
 def test_books_see_an_impulse_that_was_not_entered(monkeypatch):
-    monkeypatch.setattr("gnc.scenarios.bodies.books.entered", lambda books, *rest: books)
+    monkeypatch.setattr("gnc.models.books.entered", lambda books, *rest: books)
     assert "momentum bookkeeping" in failed(judged("servicing", 7, 2, *BRIEF))
 
 
