@@ -44,6 +44,8 @@ class Nominal(NamedTuple):
 
     J: Array  # (3, 3) about the centre of mass, body axes [kg m^2]
     M: Array | None = None  # (6, 6) about the body's origin, where the craft moves too
+    port: Array | None = None  # (8) pose of the docking port on the body, x out of it
+    beyond_m: float = 0.0  # how far the body stands out before its port
 
 
 @dataclass(frozen=True)

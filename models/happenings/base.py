@@ -40,6 +40,10 @@ class Happening:
         """Return the truth after it."""
         return x
 
+    def hold(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the truth at the end of every step, with what it holds together from then on; without branches."""
+        return x
+
     def observe(self, x: tuple[Any, ...]) -> Mapping[str, Array]:
         """Return the values of its signals."""
         return {}

@@ -124,11 +124,11 @@ class _Builder:
             beliefs.append(belief)
             memories.append(memory)
         idle = {n: tuple(np.zeros((self.n, e.size)) for e in c.effectors) for n, c in craft.items()}
-        world = World(craft, tuple(software), idle)
         happenings = [
             part.build(key, craft, self.mission.craft, self.draws) for key, part in self.mission.events.items()
         ]
-        observer = Observer(world, software, self.sky, seen, happenings)
+        world = World(craft, tuple(software), idle, happenings)
+        observer = Observer(world, software, self.sky, seen)
         instruments = self._instruments(software)
         names = [instrument.name for instrument in instruments]
         loop = Loop(

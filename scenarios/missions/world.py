@@ -23,11 +23,12 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """The plant: every craft moves by itself; what couples them happens in events."""
+    """The plant: every craft moves by itself; what couples them are events, once or from then on."""
 
     craft: Mapping[str, Craft]
     commanded: Sequence[str]  # those that have flight software
     idle: Mapping[str, tuple[Array, ...]]  # commands of those that have none
+    happenings: Sequence[Happening] = ()
 
     def step(self, x: tuple[Any, ...], command: tuple[Any, ...], t: Any, h: Any) -> tuple[Any, ...]:
         """Move all over h."""
@@ -36,7 +37,10 @@ class World:
         for (name, craft), state in zip(self.craft.items(), x, strict=True):
             effectors = asked[name].effectors if name in asked else self.idle[name]
             moved.append(craft.step(state, effectors, t, h))
-        return tuple(moved)
+        after = tuple(moved)
+        for happening in self.happenings:
+            after = happening.hold(after)
+        return after
 
     def report(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return what each craft with flight software tells it."""
@@ -84,7 +88,6 @@ class Observer:
     software: Mapping[str, CraftSoftware]
     sky: Any
     seen: Mapping[str, str]  # craft with flight software -> the craft that its navigation is of
-    happenings: Sequence[Happening] = ()
 
     @property
     def signals(self) -> dict[str, Signal]:
@@ -95,7 +98,7 @@ class Observer:
         for name, software in self.software.items():
             of_both = {**software.signals, **software.navigation.signals}
             found |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in of_both.items()}
-        for happening in self.happenings:
+        for happening in self.world.happenings:
             found |= {f"{happening.name}.{key}": signal for key, signal in happening.signals.items()}
         return found | SURROUNDINGS
 
@@ -113,7 +116,7 @@ class Observer:
             values |= {f"{name}.{key}": v for key, v in found.items()}
         env = self.sky.at(moment.t)
         around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}
-        for happening in self.happenings:
+        for happening in self.world.happenings:
             values |= {f"{happening.name}.{key}": v for key, v in happening.observe(moment.truth).items()}
         return values | around
 
