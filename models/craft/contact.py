@@ -85,6 +85,7 @@ class ContactCraft:
     standing_J: Array  # energy of standing at the origin
     q_IU: Array  # (trials, 4) the attitude that stands along gravity
     first: ContactState
+    compilable: ClassVar[bool] = False
 
     @property
     def effectors(self) -> Any:

@@ -140,7 +140,7 @@ class _Builder:
             controller=self._controller(software),
             events=[happening.event() for happening in happenings],
             record_s=self.mission.run.record_s,
-            compiled=not self._own(),
+            compiled=not self._own() and all(getattr(one, "compilable", True) for one in craft.values()),
         )
         state = tuple(truth.values()), tuple(beliefs), tuple(memories)
         told = {name: [mode.name for mode in s.modes] for name, s in software.items()}

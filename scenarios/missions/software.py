@@ -121,6 +121,8 @@ class CraftSoftware:
             found["pointing_error_deg"] = Signal(
                 "deg", "true attitude against the reference, rotation vector, body axes"
             )
+        for mode in self.modes:
+            found |= getattr(mode.plan, "signals", {})
         return found
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
