@@ -38,6 +38,8 @@ class BodyState(NamedTuple):
     load_B: Array  # (trials, 6) of the environment at this moment, torque about the centre of mass
     riders_B: Array  # (trials, 6) what acts on craft that ride on this one, about the origin
     rides: Array  # (trials,) 1 while it rides on another craft, which then keeps its books
+    seat: Array  # (trials, 8) its pose on that craft
+    met: Array  # (trials, 7) how it was taken aboard, see `happenings.capture`; NaN before
     flag: Array  # (trials,) 1 once a switch has closed, which flight software is told
     effectors: tuple[Array, ...]  # state of each actuator
 
@@ -49,7 +51,9 @@ def start(dq_IB: Array, chi_B: Array, M: Array, rho_B: Array = NONE, effectors: 
     dq_IB, chi_B = about_origin(q_IB, P_B, r_I, p_I, M, rho_B)
     M = np.broadcast_to(M, (*lead, 6, 6)).copy()
     zero, none = np.zeros(lead), np.zeros((*lead, 6))
-    return BodyState(q_IB, P_B, r_I, p_I, dq_IB, chi_B, none, zero, M, none, none, none, zero, zero, effectors)
+    books = none, zero, M, none, none, none
+    aboard = zero, np.broadcast_to(np.eye(8)[0], (*lead, 8)).copy(), np.full((*lead, 7), np.nan)
+    return BodyState(q_IB, P_B, r_I, p_I, dq_IB, chi_B, *books, *aboard, zero, effectors)
 
 
 def drift(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Any) -> tuple[Array, Array]:

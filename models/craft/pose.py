@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import dual_quaternion, quaternion, spatial
-from gnc.batch import as_numbers, batched
+from gnc.batch import batched
 from gnc.config import Inertia, NonNegative, Positive, Quaternion, Section, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
@@ -23,6 +23,7 @@ from gnc.models.craft import body
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.craft.body import NONE, BodyState
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 
 Array = Any
@@ -84,7 +85,7 @@ class PoseCraft:
         P_B, p_I, impulse_I, work, r_I, J = kicked
         q_IB, P_B = body.drift(x.q_IB, P_B, J, 0.5 * (before + after), h)
         env = self.sky.at(t + h)
-        wrench_B, load_B = self._wrench(made, q_IB, env, x), load(self.loads, q_IB, env)
+        wrench_B, load_B = self._wrench(made, q_IB, env, x), load_wrench(self.loads, q_IB, env)
         ends = wrench_B + x.riders_B, load_B, after, x.M, h
         P_B, p_I, impulse_I, work, dq_IB, chi_B = body.arrive(q_IB, P_B, r_I, p_I, impulse_I, work, *ends)
         moved = {"q_IB": q_IB, "P_B": P_B, "r_I": r_I, "p_I": p_I, "dq_IB": dq_IB, "chi_B": chi_B}
@@ -119,21 +120,6 @@ class PoseCraft:
         if spent:
             values["delta_v_m_s"] = sum(spent[1:], spent[0]) / self.first.M[..., 3, 3]
         return {key: value for key, value in values.items() if key in self.signals}
-
-
-def load(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:
-    """Return torque about, and force on, the centre of mass (..., 6) of all loads, body axes."""
-    total = np.zeros((*np.shape(q_IB)[:-1], 6))
-    for one in loads:
-        torque, force = one.torque(q_IB, env), getattr(one, "force", None)
-        total = total + _wrench(as_numbers(torque), NONE if force is None else as_numbers(force(q_IB, env)))
-    return total
-
-
-@batched("(3),(3)->(6)")
-def _wrench(torque, force):
-    """Return [torque, force]."""
-    return np.concatenate([torque, force])
 
 
 # Its part of a mission
@@ -234,7 +220,7 @@ class PosePart(CraftPart):
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))
         rho_B = effects.rho_B(states, chi_B)
         first = body.start(dq_IB, chi_B, self.inertia(J), rho_B, states)
-        acting = np.array(np.broadcast_to(load(loads, first.q_IB, site.sky.at(0.0)), (n, 6)))
+        acting = np.array(np.broadcast_to(load_wrench(loads, first.q_IB, site.sky.at(0.0)), (n, 6)))
         return PoseCraft(site.sky, loads, effects, first._replace(load_B=acting))
 
     def belief(self) -> Nominal:

@@ -22,6 +22,8 @@ from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.sky import FreeSpace
 from gnc.models.known import Known
+from gnc.models.pose_body import PoseState
+from gnc.models.sensors.interface import Sighting
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.navigating import CraftNavigation
@@ -187,7 +189,8 @@ class _Builder:
         if mode.law.guided and guidance is None:
             raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
         law = mode.law.build(known)
-        demand = getattr(law, "demand", mode.law.demand)
+        usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
+        demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}
         by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
         judged = guidance
@@ -264,7 +267,9 @@ class _Builder:
             return sensor.measure(x[own], sky.at(t), noise)
 
         def measure_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            return sensor.measure(x[places[sees]], x[own], noise)
+            z, valid = sensor.measure(x[places[sees]], x[own], noise)
+            aboard = getattr(x[places[sees]], "rides", None)  # what is aboard is too near to be seen
+            return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
 
         noise = draws.stream(key, sensor.noise_size)
         how = measure_other if sees else measure
@@ -273,6 +278,11 @@ class _Builder:
     def _own(self) -> bool:
         """Tell whether a part of the user's own takes part that does not say that it can be recorded."""
         return any(not getattr(_loaded(part), "compilable", False) for part in own_parts(self.mission))
+
+
+def _pose_of(x: Any) -> Any:
+    """Return pose and twist of a craft, or of one that only turns its state."""
+    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
 
 
 def _loaded(part: OwnPart) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from gnc.batch import Kernel, as_numbers, batched, where
 from gnc.controllers.allocation import Share
 from gnc.controllers.bdot import MomentumUnloading
-from gnc.controllers.guidance.base import Plan
+from gnc.controllers.guidance.base import Plan, View
 from gnc.errors import InputError
 from gnc.estimators.navigation.attitude import turn_deg
 from gnc.expression import Expression
@@ -41,6 +41,7 @@ class Command(NamedTuple):
     effectors: tuple[Array, ...]  # (trials, size) of each actuator
     mode: Array  # (trials,) its place among the modes
     wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
+    notes: Array  # (trials, notes) what guidance tells of itself; NaN: nothing
 
 
 class Memory(NamedTuple):
@@ -116,7 +117,9 @@ class CraftSoftware:
     @property
     def signals(self) -> dict[str, Signal]:
         """What is recorded of commands."""
-        found = {"mode": Signal("1", f"mode: {', '.join(f'{i} {m.name}' for i, m in enumerate(self.modes))}")}
+        found = {"mode": Signal("1", "mode of flight software", labels=tuple(mode.name for mode in self.modes))}
+        for mode in self.modes:
+            found |= getattr(mode.guidance, "signals", {}) | getattr(mode.guidance, "notes", {})
         if any(mode.guidance is not None for mode in self.modes):
             found["pointing_error_deg"] = Signal(
                 "deg", "true attitude against the reference, rotation vector, body axes"
@@ -136,7 +139,8 @@ class CraftSoftware:
     def idle(self, trials: int) -> Command:
         """Return the commands of actuators that do nothing."""
         effectors = tuple(np.zeros((trials, size)) for size in self.sizes)
-        return Command(effectors, np.zeros(trials), np.full((trials, self.wanted), np.nan))
+        none = np.full((trials, self.wanted), np.nan), np.full((trials, len(self.notes)), np.nan)
+        return Command(effectors, np.zeros(trials), *none)
 
     def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[Command, Memory]:
         """Return the commands of all actuators from t on, and what to remember."""
@@ -145,21 +149,22 @@ class CraftSoftware:
             memory = self._changed(estimate, report, t, memory)
         done = [self._of_mode(i, estimate, report, t, memory) for i in range(len(self.modes))]
         if len(done) == 1:
-            effectors, wanted, guidance, law = done[0]
-            return Command(effectors, memory.mode, wanted), memory._replace(guidance=(guidance,), laws=(law,))
-        *effectors, wanted = _by_mode(memory.mode, [(*one[0], one[1]) for one in done])
+            effectors, told, guidance, law = done[0]
+            return Command(effectors, memory.mode, *told), memory._replace(guidance=(guidance,), laws=(law,))
+        *effectors, wanted, notes = _by_mode(memory.mode, [(*one[0], *one[1]) for one in done])
         before = zip(memory.guidance, memory.laws, strict=True)
         states = [
             _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
         ]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
-        return Command(tuple(effectors), memory.mode, wanted), memory
+        return Command(tuple(effectors), memory.mode, wanted, notes), memory
 
     def _of_mode(
         self, i: int, estimate: Any, report: Report, t: Any, memory: Memory
-    ) -> tuple[tuple[Array, ...], Array, Any, Any]:
-        """Return what one mode commands, what it wants, and the memories of its guidance and law."""
+    ) -> tuple[tuple[Array, ...], tuple[Array, Array], Any, Any]:
+        """Return what one mode commands, what it wants and notes, and the memories of its guidance and law."""
         mode, reference, guidance = self.modes[i], None, memory.guidance[i]
+        notes = self._told(mode, guidance, memory.mode)
         if mode.guidance is not None:
             reference, guidance = mode.guidance.guide(t, estimate, report, guidance)
         demand, law = mode.law.command(estimate, reference, memory.laws[i])
@@ -170,7 +175,21 @@ class CraftSoftware:
         idle = [np.zeros((*lead, size)) for size in self.sizes]
         given = tuple(z if u is None else u for u, z in zip(commands, idle, strict=True))
         wanted = np.full((*lead, self.wanted), np.nan) if reference is None else _wide(reference[0], memory.mode)
-        return given, wanted, guidance, law
+        return given, (wanted, notes), guidance, law
+
+    @property
+    def notes(self) -> list[str]:
+        """Names of what guidance tells of itself."""
+        return list(dict.fromkeys(name for mode in self.modes for name in getattr(mode.guidance, "notes", {})))
+
+    def _told(self, mode: ModeRun, memory: Any, like: Array) -> Array:
+        """Return what the guidance of a mode tells of itself (trials, notes)."""
+        own = getattr(mode.guidance, "notes", {})
+        told = dict(zip(own, mode.guidance.told(memory), strict=True)) if own else {}  # type: ignore[union-attr]
+        nothing = np.full(np.shape(like), np.nan)
+        if not self.notes:
+            return np.zeros((*np.shape(like), 0))
+        return np.stack([told.get(name, nothing) for name in self.notes], axis=-1)
 
     def _changed(self, estimate: Any, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
@@ -210,6 +229,20 @@ class CraftSoftware:
         found = {"mode": command.mode}
         if self.wanted:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
+        return found
+
+    def watch(
+        self, craft: str, command: Command, belief: Belief, report: Report, truth: Mapping[str, Any]
+    ) -> dict[str, Array]:
+        """Return what the guidance of each mode tells; NaN while another mode is in charge."""
+        found = {name: command.notes[..., k] for k, name in enumerate(self.notes)}
+        view = View(craft, truth, self.navigation.estimate(belief, report), command.wanted)
+        for i, mode in enumerate(self.modes):
+            if getattr(mode.guidance, "signals", {}):
+                mine = np.where(command.mode == float(i), 1.0, np.nan)
+                for name, value in mode.guidance.observe(view).items():  # type: ignore[union-attr]
+                    own = mine.reshape(mine.shape + (1,) * (np.ndim(value) - mine.ndim)) * value
+                    found[name] = np.where(np.isnan(own), found[name], own) if name in found else own
         return found
 
     @property
@@ -266,7 +299,7 @@ def _guard_step(start, mode, entered, holds, held, source, target, for_s, period
 def _choice(modes: int, size: int) -> Kernel:
     """Return the kernel that takes one of several vectors."""
 
-    @batched(f"(),({modes},{max(size, 1)})->({max(size, 1)})")
+    @batched(f"(),({modes},{size})->({size})")
     def chosen(mode, options):
         """Return the vector of a mode."""
         found = options[0]
@@ -281,7 +314,8 @@ def _by_mode(mode: Array, options: Sequence[tuple[Array, ...]]) -> tuple[Array, 
     """Return the commands of the mode that each trial is in."""
     found = []
     for each in zip(*options, strict=True):
-        found.append(_choice(len(options), each[0].shape[-1])(mode, np.stack(each, axis=-2)))
+        size = each[0].shape[-1]
+        found.append(_choice(len(options), size)(mode, np.stack(each, axis=-2)) if size else each[0])
     return tuple(found)
 
 

@@ -110,9 +110,11 @@ class Observer:
         for name, craft in self.world.craft.items():
             asked = commands[name].effectors if name in commands else self.world.idle[name]
             values |= {f"{name}.{key}": v for key, v in craft.observe(truth[name], asked, moment.t).items()}
-        for (name, software), belief in zip(self.software.items(), moment.belief, strict=True):
+        told = zip(moment.belief, moment.report, strict=True)
+        for (name, software), (belief, report) in zip(self.software.items(), told, strict=True):
             found = software.navigation.observe(belief, truth[self.seen[name]], moment.t)
             found |= software.observe(commands[name], truth[name], moment.t)
+            found |= software.watch(name, commands[name], belief, report, truth)
             values |= {f"{name}.{key}": v for key, v in found.items()}
         env = self.sky.at(moment.t)
         around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}

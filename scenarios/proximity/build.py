@@ -19,7 +19,8 @@ from gnc.linalg import array
 from gnc.models.actuators import Thrusters
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import RelativePose
-from gnc.scenarios.proximity import body, midpoint, sections
+from gnc.estimators import midpoint_dqekf as midpoint
+from gnc.scenarios.proximity import body, sections
 from gnc.scenarios.proximity.body import BodyState
 from gnc.scenarios.proximity.navigation import Move, Prior, TargetBelief, TargetNavigation
 
