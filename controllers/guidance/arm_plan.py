@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gnc import dual_quaternion
-from gnc.config import NonNegative, Positive, Quaternion, Vector3
+from gnc.config import NonNegative, Positive
 from gnc.controllers.arm import JointPlan, Move, plan
-from gnc.controllers.guidance.base import GuidancePart, Plan
+from gnc.controllers.guidance.base import View
+from gnc.controllers.guidance.inertial_pose import SIGNALS, InertialPosePart, InertialPosePlan
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.models.known import Known
@@ -31,14 +30,14 @@ class ArmReference(NamedTuple):
     wrench_B: Array  # (6,) that holds the base against them
 
 
-class ArmPlan(Plan):
+class ArmPlan(InertialPosePlan):
     """A pose to hold and a move of the joints."""
 
-    wanted = 8
-
     def __init__(self, dq_IR: Array, joints: JointPlan, tip: str, names: tuple[str, ...]) -> None:
-        self._dq_IR, self.joints, self._tip, self._names = dq_IR, joints, tip, names
+        super().__init__(dq_IR)
+        self.joints, self._tip, self._names = joints, tip, names
         self.signals = {
+            **SIGNALS,
             f"{tip}_error_m": Signal("m", f"{tip} against the plan, which is fixed in inertial space"),
             "joint_error_deg": Signal("deg", "joint angles against the plan", ("joint", names)),
         }
@@ -46,28 +45,24 @@ class ArmPlan(Plan):
     def at(self, t: Any) -> ArmReference:
         """Return the reference."""
         row = self.joints.at(t)
-        return ArmReference(self._dq_IR, np.zeros(6), np.zeros(6), row.gamma, row.rate, row.effort, row.wrench_B)
+        return ArmReference(self.dq_IR, np.zeros(6), np.zeros(6), row.gamma, row.rate, row.effort, row.wrench_B)
 
     def load_B(self, t: float) -> Array:
         """Return the reaction (6,) of the planned motion on the base, which filters may be told."""
         return -self.joints.at(t).wrench_B
 
-    def observe(self, told: Mapping[str, Array], t: float) -> Mapping[str, Array]:
-        """Return the values of its signals, by what the craft tells."""
-        row = self.joints.at(t)
+    def observe(self, view: View) -> dict[str, Array]:
+        """Return how far base, tip and joints truly are from the plan."""
+        row, told = self.joints.at(view.t), view.told
         angles = np.stack([told[f"{name}.joint_deg"] for name in self._names], axis=-1)
-        error = np.radians(angles) - row.gamma
-        return {f"{self._tip}_error_m": told[f"{self._tip}_I_m"] - row.tip_I, "joint_error_deg": np.degrees(error)}
+        found = {f"{self._tip}_error_m": told[f"{self._tip}_I_m"] - row.tip_I}
+        return super().observe(view) | found | {"joint_error_deg": angles - np.degrees(row.gamma)}
 
 
-class ArmPlanPart(GuidancePart):
+class ArmPlanPart(InertialPosePart):
     """Holds the base at a pose while its revolute joints move from rest to rest, by a polynomial of fifth order."""
 
-    kind: Literal["arm-plan"] = "arm-plan"
-    hold_m: Vector3 = (0.0, 0.0, 0.0)
-    """Place of the base's origin, inertial axes."""
-    hold_q: Quaternion = (1.0, 0.0, 0.0, 0.0)
-    """Attitude of the base."""
+    kind: Literal["arm-plan"] = "arm-plan"  # type: ignore[assignment]
     start_s: NonNegative = 60.0
     """When the move begins."""
     time_s: Positive = 60.0
@@ -85,6 +80,5 @@ class ArmPlanPart(GuidancePart):
         if tree is None or any(joint.kind != "R" for joint in tree.joints):
             raise InputError('arm-plan: moves revolute joints only; give a craft of kind = "tree" that has them')
         ends = [sections.coordinates(tree, getattr(self, name), name) for name in ("from_deg", "to_deg")]
-        dq_IR = dual_quaternion.from_pose(np.array(self.hold_q), np.array(self.hold_m))
-        joints = plan(tree, dq_IR, Move(self.start_s, self.time_s, *ends), known.h, self.tip)
-        return ArmPlan(dq_IR, joints, self.tip, tuple(joint.name for joint in tree.joints))
+        joints = plan(tree, self.pose(), Move(self.start_s, self.time_s, *ends), known.h, self.tip)
+        return ArmPlan(self.pose(), joints, self.tip, tuple(joint.name for joint in tree.joints))

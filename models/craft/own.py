@@ -13,8 +13,8 @@ from gnc.config import Inertia, Positive, Vector3
 from gnc.history import Signal
 from gnc.models import rates
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
-from gnc.models.craft.pose import load
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.error_state import attitude, rate
 from gnc.parts import OwnPart
@@ -71,7 +71,7 @@ class OwnCraft:
         """Move over h under all loads and actuators, as they are at its start."""
         q_IB, w_B, env = attitude(x), rate(x), self.sky.at(t)
         made, states = self.effects.act(command, x.effectors, h)
-        wrench_B = self.effects.load_B(made, x.effectors, states, q_IB, w_B, env, h) + load(self.loads, q_IB, env)
+        wrench_B = self.effects.load_B(made, x.effectors, states, q_IB, w_B, env, h) + load_wrench(self.loads, q_IB, env)
         return self._state(self.own.step(x.own, wrench_B, t, h), states)
 
     def _state(self, own: Any, effectors: tuple[Array, ...]) -> OwnState:

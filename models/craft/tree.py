@@ -25,8 +25,9 @@ from gnc.models import books
 from gnc.models.actuators.joint_motors import JointMotors
 from gnc.models.books import Books
 from gnc.models.craft.base import Craft, CraftPart, Effects, Joints, Nominal, Report, Site
-from gnc.models.craft.pose import PoseStart, load
+from gnc.models.craft.pose import PoseStart
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.loads.base import load_wrench
 from gnc.models.multibody import Body, Load, Tree, TreeState, VariationalTree, kinematics, sections
 from gnc.models.multibody.variational_bodies import BodyStates
 from gnc.models.pose_body import PoseState
@@ -119,7 +120,7 @@ class TreeCraft:
         made, states = self.effects.act(command, x.effectors, h)
         wrench_B = self.effects.load_B(made, x.effectors, states, x.q_IB, x.w_B, env, h)
         if self.loads:
-            wrench_B = wrench_B + load(self.loads, x.q_IB, env)
+            wrench_B = wrench_B + load_wrench(self.loads, x.q_IB, env)
         wrenches = np.zeros((len(wrench_B), len(self.tree.bodies), 6))
         wrenches[:, self.tree.body(base)] = wrench_B
         given = Load(self._efforts(made, len(wrench_B)), wrenches)

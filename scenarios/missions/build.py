@@ -172,7 +172,8 @@ class _Builder:
         loads = [load for load in (part.belief(nominal.J) for part in section.loads.values()) if load is not None]
         others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
         when = self.h, 1.0 / software.rate_hz
-        return Known(name, nominal, sensors, effectors, loads, self.known_sky, *when, self.draws_of(name), others)
+        told = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
+        return Known(name, nominal, sensors, effectors, loads, *told)
 
     def _modes(self, name: str, known: Known) -> list[ModeRun]:
         sections: Mapping[str, Mode] = self.nominal.software[name].modes
@@ -221,6 +222,8 @@ class _Builder:
         with at(f"software.{name}.navigation"):
             reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
             of = truth[seen] if seen == name else truth
+            planned = [mode.guidance.load_B for mode in modes if hasattr(mode.guidance, "load_B")]
+            known = dataclasses.replace(known, planned=planned)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
         navigation = CraftNavigation(inner, used)

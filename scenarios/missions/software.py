@@ -124,8 +124,6 @@ class CraftSoftware:
             found["pointing_error_deg"] = Signal(
                 "deg", "true attitude against the reference, rotation vector, body axes"
             )
-        for mode in self.modes:
-            found |= getattr(mode.plan, "signals", {})
         return found
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
@@ -231,12 +229,9 @@ class CraftSoftware:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
         return found
 
-    def watch(
-        self, craft: str, command: Command, belief: Belief, report: Report, truth: Mapping[str, Any]
-    ) -> dict[str, Array]:
+    def watch(self, command: Command, view: View) -> dict[str, Array]:
         """Return what the guidance of each mode tells; NaN while another mode is in charge."""
         found = {name: command.notes[..., k] for k, name in enumerate(self.notes)}
-        view = View(craft, truth, self.navigation.estimate(belief, report), command.wanted)
         for i, mode in enumerate(self.modes):
             if getattr(mode.guidance, "signals", {}):
                 mine = np.where(command.mode == float(i), 1.0, np.nan)
