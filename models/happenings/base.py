@@ -36,6 +36,10 @@ class Happening:
         """Tell where it happens (trials,)."""
         raise NotImplementedError
 
+    def begin(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the truth at time zero, with what it holds together from the start."""
+        return x
+
     def act(self, x: tuple[Any, ...], t: float) -> tuple[Any, ...]:
         """Return the truth after it."""
         return x

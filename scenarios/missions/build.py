@@ -144,7 +144,10 @@ class _Builder:
             record_s=self.mission.run.record_s,
             compiled=not self._own() and all(getattr(one, "compilable", True) for one in craft.values()),
         )
-        state = tuple(truth.values()), tuple(beliefs), tuple(memories)
+        begin = tuple(truth.values())
+        for happening in happenings:
+            begin = happening.begin(begin)
+        state = begin, tuple(beliefs), tuple(memories)
         told = {name: [mode.name for mode in s.modes] for name, s in software.items()}
         return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, told)
 
