@@ -65,8 +65,8 @@ class TargetNavigation:
 
     @property
     def signals(self) -> Mapping[str, Signal]:
-        """What is told of belief and truth."""
-        return pose.signals(covariance=True)
+        """What is told of belief and truth, while the target flies freely."""
+        return {name: signal._replace(partial=True) for name, signal in pose.signals(covariance=True).items()}
 
     def start(self, belief: PoseBelief) -> TargetBelief:
         """Return the belief at the time of a measurement."""
@@ -109,8 +109,9 @@ class TargetNavigation:
 
     def observe(self, belief: TargetBelief, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""
-        carried = self.carried(belief)
-        return pose.observed(self.dqekf.state(carried), carried, truth)
+        carried, free = self.carried(belief), np.where(truth.rides > 0.0, np.nan, 1.0)
+        values = pose.observed(self.dqekf.state(carried), carried, truth)
+        return {name: value * free.reshape(free.shape + (1,) * (value.ndim - free.ndim)) for name, value in values.items()}
 
 
 def _twist(q_IT, L_I, p_I, M):

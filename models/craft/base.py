@@ -72,6 +72,7 @@ class Site:
     draws: Draws
     sky: Any  # with at(t)
     reference: Any  # the attitude, or pose, that flight software first asks for; None: none
+    control_s: float = 1.0  # time between commands
     others: Mapping[str, tuple[Any, Any]] = field(
         default_factory=dict
     )  # craft that are there already, and their starts
@@ -125,6 +126,11 @@ class Effects:
     def __init__(self, effectors: Mapping[str, Effector]) -> None:
         self.names, self.each = tuple(effectors), tuple(effectors.values())
         self.signals = {f"{name}.{key}": signal for name, e in effectors.items() for key, signal in e.signals.items()}
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Any], site: Site) -> Effects:
+        """Return the true actuators of a craft from their sections."""
+        return cls({name: part.truth(name, site.draws).paced(site.control_s) for name, part in parts.items()})
 
     def start(self, trials: int) -> tuple[Array, ...]:
         """Return all states at time zero."""

@@ -33,6 +33,7 @@ class BodyState(NamedTuple):
     chi_B: Array  # (trials, 6) its twist, body axes
     impulse_I: Array  # (trials, 6) of all wrenches since the start, about the inertial origin
     work: Array  # (trials,) of all wrenches since the start [J]
+    brought: Array  # (trials, 7) momentum and energy with which craft began that were taken aboard since
     M: Array  # (trials, 6, 6) about the origin
     wrench_B: Array  # (trials, 6) of the actuators in the last step, about the origin
     load_B: Array  # (trials, 6) of the environment at this moment, torque about the centre of mass
@@ -51,7 +52,7 @@ def start(dq_IB: Array, chi_B: Array, M: Array, rho_B: Array = NONE, effectors: 
     dq_IB, chi_B = about_origin(q_IB, P_B, r_I, p_I, M, rho_B)
     M = np.broadcast_to(M, (*lead, 6, 6)).copy()
     zero, none = np.zeros(lead), np.zeros((*lead, 6))
-    books = none, zero, M, none, none, none
+    books = none, zero, np.zeros((*lead, 7)), M, none, none, none
     aboard = zero, np.broadcast_to(np.eye(8)[0], (*lead, 8)).copy(), np.full((*lead, 7), np.nan)
     return BodyState(q_IB, P_B, r_I, p_I, dq_IB, chi_B, *books, *aboard, zero, effectors)
 

@@ -105,6 +105,7 @@ class PoseCraft:
         """Return the values of all signals; the books of a craft that rides on another are kept there."""
         own = np.where(x.rides > 0.0, np.nan, 1.0)
         (momentum, energy), (momentum_0, energy_0) = body.books(x), body.books(self.first)
+        momentum_0, energy_0 = momentum_0 + x.brought[..., :6], energy_0 + x.brought[..., 6]
         q_IB, r_IB = dual_quaternion.to_pose(x.dq_IB)
         values = {
             "q_IB": q_IB,
@@ -225,7 +226,7 @@ class PosePart(CraftPart):
         if _any(self.J_error_percent):
             J = draws.inertia("inertia", J, self.J_error_percent)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         states = effects.start(n)
         dq_IB, centre = self.start.draw(draws, site.others)
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))

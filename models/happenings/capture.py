@@ -50,7 +50,8 @@ class Capture(Happening):
     def __init__(self, name: str, craft: Mapping[str, PoseCraft], ends: tuple[str, str], port: Port, limits: Array):
         super().__init__(name, list(craft))
         self._chaser, self._target = (self.craft.index(end) for end in ends)
-        self._effects, self._brought = craft[ends[0]].effects, body.books(craft[ends[1]].start())
+        momentum, energy = body.books(craft[ends[1]].start())
+        self._effects, self._brought = craft[ends[0]].effects, np.concatenate([momentum, energy[..., None]], axis=-1)
         (self.dq_TB, self.axis_T), self.limits = port, limits
 
     def happens(self, x: tuple[Any, ...], t: Any) -> Array:
@@ -66,10 +67,8 @@ class Capture(Happening):
         moved = {"chi_B": chi_B, "M": M, "q_IB": q_IB, "P_B": P_B + rho_B, "r_I": r_I, "p_I": p_I}
         stack = chaser._replace(**moved, flag=1.0 + 0.0 * chaser.flag)
         jump, loss = _account(*(part for b in (chaser, target, stack) for part in body.books(b)))
-        stack = stack._replace(
-            impulse_I=stack.impulse_I + (self._brought[0] + target.impulse_I),
-            work=stack.work + (self._brought[1] + target.work) - loss,
-        )
+        taken = stack.impulse_I + target.impulse_I, stack.work + target.work - loss
+        stack = stack._replace(impulse_I=taken[0], work=taken[1], brought=stack.brought + self._brought)
         met = _together(self._misfit(x), jump, loss)
         aboard = target._replace(rides=1.0 + 0.0 * target.rides, seat=dq_BT, met=met)
         return self._put(x, *riding(stack, aboard))

@@ -114,7 +114,8 @@ class _Builder:
         craft, truth = {}, {}
         for name, section in self.mission.craft.items():
             first = first_reference(modes[name][0].guidance) if name in modes else None
-            site = Site(name, self.draws_of(name), self.sky, first, truth)
+            period = known[name].control_s if name in known else self.duration
+            site = Site(name, self.draws_of(name), self.sky, first, period, truth)
             with at(f"craft.{name}"):
                 craft[name] = section.truth(site)
             truth[name] = craft[name].start()
@@ -169,7 +170,8 @@ class _Builder:
         for key, part in section.actuators.items():
             path = f"software.{name}.actuators.{key}"
             with at(f"craft.{name}.actuators.{key}"):
-                effectors[key] = believed(part, software.actuators.get(key, {}), path).belief()
+                effector = believed(part, software.actuators.get(key, {}), path).belief()
+                effectors[key] = effector.paced(1.0 / software.rate_hz)
         with at(f"craft.{name}"):
             nominal = section.belief()
         loads = [load for load in (part.belief(nominal.J) for part in section.loads.values()) if load is not None]

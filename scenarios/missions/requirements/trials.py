@@ -20,8 +20,8 @@ class TrialsPart(RequirementPart):
     """What it is called in tables; by default its name."""
     when: str
     """The condition, on t, end, mode, eclipse and any signals."""
-    at_most: Annotated[int, Field(ge=0)] = 0
-    """How many trials it may become true for."""
+    at_most: Annotated[int, Field(ge=0)] | None = None
+    """How many trials it may become true for; without a bound they are counted only."""
 
     @model_validator(mode="after")
     def _parsed(self) -> Self:
@@ -40,5 +40,7 @@ class TrialsPart(RequirementPart):
         happens = judged.value(parse(self.when)).astype(bool)
         struck = happens if happens.ndim == 1 else happens.any(axis=1)
         count = int(struck.sum())
-        checks = [at_most(self.title or name, count, self.at_most)]
-        return Finding({name: float(count)}, checks, {name: struck.astype(float)}, ~struck)
+        finding = Finding({name: float(count)}, per_trial={name: struck.astype(float)})
+        if self.at_most is not None:
+            finding.checks, finding.success = [at_most(self.title or name, count, self.at_most)], ~struck
+        return finding
