@@ -24,7 +24,7 @@ from gnc.linalg import cross
 from gnc.models import books
 from gnc.models.actuators.joint_motors import JointMotors
 from gnc.models.books import Books
-from gnc.models.craft.base import Craft, CraftPart, Effects, Joints, Nominal, Report, Site
+from gnc.models.craft.base import Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
 from gnc.models.craft.pose import PoseStart
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
@@ -126,7 +126,8 @@ class TreeCraft:
         given = Load(self._efforts(made, len(wrench_B)), wrenches)
         bodies = self.moving.step(x.bodies, h, lambda s, y: given, t)
         after = self._read(bodies, x.books, states)
-        return after._replace(books=books.entered(x.books, x.dq_IB, after.dq_IB, wrench_B, h))
+        done = books.entered(x.books, x.dq_IB, after.dq_IB, wrench_B, h)
+        return after._replace(books=done._replace(handled=done.handled + h * _passed(bodies.before)))
 
     def _efforts(self, made: Sequence[Any], n: int) -> Array:
         efforts = np.zeros((n, self.tree.freedoms))
@@ -183,6 +184,17 @@ class TreeCraft:
 @batched("(8),(6),(6,6)->(6)")
 def _momentum(dq_IC, twist_C, M):
     return dual_quaternion.transform_wrench(dq_IC, spatial.momentum(M, twist_C))
+
+
+def _passed(reactions: Array) -> Array:
+    """Return how much torque and force the joints pass on, (trials, 2): rounding of the books is relative to it too."""
+    each = np.stack([_size(reactions[..., :3]), _size(reactions[..., 3:])], axis=-1)
+    return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])), np.zeros((len(each), 2)))
+
+
+@batched("(3)->()")
+def _size(v):
+    return books.size(v)
 
 
 @batched("(8),(6),(3)->(3)")
@@ -279,6 +291,12 @@ class TreePart(CraftPart):
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         begin = TreeState(dq_IB, chi_B, gamma, np.zeros((n, tree.freedoms)))
         return TreeCraft(tree, site.sky, loads, effects, begin)
+
+    def shapes(self, name: str) -> list[Shape]:
+        """Return the boxes of base and bodies; those of a URDF file are not known."""
+        moving = {key: body for key, body in self.bodies.items() if body.joint != sections.FIXED}
+        hung = [Shape(key, body.size_m, f"{name}.{key}.q", f"{name}.{key}.r_m") for key, body in moving.items()]
+        return [*super().shapes(name), *hung]
 
     def belief(self) -> Nominal:
         """Return the craft as one rigid body in its posture, and its tree."""
