@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,13 +13,11 @@ from gnc.errors import InputError
 from gnc.estimators import midpoint_dqekf, pose_motion
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.navigation import pose
-from gnc.estimators.navigation.base import Navigation, NavigationPart, PoseEstimate
+from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.navigation.free_body import Move, Prior, TargetNavigation
-from gnc.estimators.navigation.pose import PoseKnowledge
-from gnc.history import Signal
+from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
 from gnc.models.actuators.reaction_wheels import WheelSet
-from gnc.models.craft.base import Nominal, Report
+from gnc.models.craft.base import Nominal
 from gnc.models.craft.body import about_centre
 from gnc.models.craft.ports import other
 from gnc.models.known import Known
@@ -31,44 +27,6 @@ Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 SIGMAS = 5.0  # how many of them a momentum may be off before it counts as impossible
 WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as `pose_inertia` advises
-
-
-@dataclass(frozen=True, eq=False)
-class PoseNavigation:
-    """A pose filter of the own craft; it knows the wrench that was commanded, and loads by its own models."""
-
-    filter: Any  # with state, predict and update, as `DqEkf` has
-    known: Known
-    ungated_s: float = 0.0
-    covariance: bool = True  # whether its beliefs have one
-    planned: Sequence[Callable[[Any], Array]] = ()  # time -> (6) what planned motions do to the body
-
-    @property
-    def signals(self) -> Mapping[str, Signal]:
-        """What is told of belief and truth."""
-        return pose.signals(self.covariance)
-
-    def predict(self, belief: Any, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Any:
-        """Move over h; the environment is that of the middle."""
-        dq_IB = self.filter.state(belief)[0]
-        wrench_B = self.known.pose_wrench_B(dq_IB[..., :4], command, report, self.known.sky.at(t + 0.5 * h))
-        for load_B in self.planned:
-            wrench_B = wrench_B + load_B(t + 0.5 * h)
-        return self.filter.predict(belief, wrench_B, h)
-
-    def update(self, belief: Any, name: str, measurement: Any, t: Any) -> tuple[Any, Any]:
-        """Correct with a measurement."""
-        env, gated = self.known.sky.at(t), t >= self.ungated_s
-        return self.filter.update(belief, self.known.sensors[name], measurement, env, gated=gated)
-
-    def estimate(self, belief: Any, report: Report) -> PoseEstimate:
-        """Return pose and twist."""
-        dq_IB, chi_B = self.filter.state(belief)
-        return PoseEstimate(dq_IB[..., :4], chi_B[..., :3], report.rho_B, None, None, dq_IB, chi_B)
-
-    def observe(self, belief: Any, truth: Any, t: float) -> Mapping[str, Array]:
-        """Return errors, and what the filter believes of them."""
-        return pose.observed(PoseState(*self.filter.state(belief)), belief if self.covariance else None, truth)
 
 
 class DqekfPart(NavigationPart):
@@ -104,7 +62,8 @@ class DqekfPart(NavigationPart):
         C_extras = np.eye(filter_.size - 12) * self._inertia_sigma(nominal) ** 2
         belief = filter_.start(x, C, C_extras=C_extras)
         if not self.of:
-            return PoseNavigation(filter_, known, self.ungated_s, planned=known.planned if self.knows_plan else ()), belief
+            planned = known.planned if self.knows_plan else ()
+            return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
         found = TargetNavigation(filter_, known.sensors, _mover(filter_), self.ungated_s, self._prior(filter_, x, C))
         return found, found.start(belief)
 

@@ -70,7 +70,7 @@ class TargetNavigation:
 
     def start(self, belief: PoseBelief) -> TargetBelief:
         """Return the belief at the time of a measurement."""
-        return TargetBelief(belief, np.zeros(belief.rejected.shape), self.dqekf.state(belief))
+        return TargetBelief(belief, 0.0 * belief.rejected, self.dqekf.state(belief))
 
     def predict(self, belief: TargetBelief, command: Any, report: Any, t: Any, h: Any) -> TargetBelief:
         """Move over h; whatever the own craft does, the target does not care."""
@@ -79,12 +79,16 @@ class TargetNavigation:
 
     def update(self, belief: TargetBelief, name: str, seen: Sighting, t: Any) -> tuple[TargetBelief, Innovation]:
         """Correct with a measurement."""
-        carried, gated, sensor = self.carried(belief), t >= self.ungated_s, self.sensors[name]
+        last, made = self.corrected(self.carried(belief), self.sensors[name], seen, t >= self.ungated_s)
+        return self.start(last), made
+
+    def corrected(self, carried: PoseBelief, sensor: Any, seen: Sighting, gated: Any) -> tuple[PoseBelief, Innovation]:
+        """Return a belief of the time of a measurement with that, begun anew where it has strayed."""
         last, made = self.dqekf.update(carried, sensor, seen, seen.observer, gated)
         if hasattr(sensor, "placed"):
             anew = self._begun(carried, sensor.placed(seen.z, seen.observer))._replace(recoveries=last.recoveries)
             last = chosen(self._strayed(carried, last.recoveries) > 0.0, anew, last)
-        return self.start(last), made
+        return last, made
 
     def _strayed(self, belief: PoseBelief, recoveries: Array) -> Array:
         """Return 1 where the filter has just recovered from a momentum that was not possible before the flight."""
@@ -111,7 +115,9 @@ class TargetNavigation:
         """Return errors, and what the filter believes of them."""
         carried, free = self.carried(belief), np.where(truth.rides > 0.0, np.nan, 1.0)
         values = pose.observed(self.dqekf.state(carried), carried, truth)
-        return {name: value * free.reshape(free.shape + (1,) * (value.ndim - free.ndim)) for name, value in values.items()}
+        return {
+            name: value * free.reshape(free.shape + (1,) * (value.ndim - free.ndim)) for name, value in values.items()
+        }
 
 
 def _twist(q_IT, L_I, p_I, M):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,13 @@ from gnc.config import Positive, Section
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.estimators import consistency
+from gnc.estimators.navigation.base import PoseEstimate
 from gnc.history import Signal
 from gnc.linalg import array
+from gnc.models.craft.base import Report
+from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
+from gnc.models.sensors.interface import Measurement, Sighting
 
 Array = Any
 SIGNALS = {
@@ -31,6 +36,49 @@ HONESTY = {
     "nees": Signal("1", "normalised error squared of pose and twist", nominal=12.0),
     "recoveries": Signal("1", "how often the filter has recovered from refusals in a row"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class PoseNavigation:
+    """A pose filter in the loop: of the own craft, whose commands it knows, or of another that flies freely."""
+
+    filter: Any  # with state, predict and update, as `DqEkf` has
+    known: Known
+    of: str = ""  # the other craft
+    ungated_s: float = 0.0
+    covariance: bool = True  # whether its beliefs have one
+    planned: Sequence[Callable[[Any], Array]] = ()  # time -> (6) what planned motions do to the body
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What is told of belief and truth."""
+        return signals(self.covariance)
+
+    def predict(self, belief: Any, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Any:
+        """Move over h; the environment is that of the middle."""
+        if self.of:
+            return self.filter.predict(belief, None, h)
+        dq_IB = self.filter.state(belief)[0]
+        wrench_B = self.known.pose_wrench_B(dq_IB[..., :4], command, report, self.known.sky.at(t + 0.5 * h))
+        for load_B in self.planned:
+            wrench_B = wrench_B + load_B(t + 0.5 * h)
+        return self.filter.predict(belief, wrench_B, h)
+
+    def update(self, belief: Any, name: str, measurement: Any, t: Any) -> tuple[Any, Any]:
+        """Correct with a measurement; that of another craft is taken from the own one."""
+        env = measurement.observer if isinstance(measurement, Sighting) else self.known.sky.at(t)
+        reading = Measurement(*measurement[:2])
+        return self.filter.update(belief, self.known.sensors[name], reading, env, gated=t >= self.ungated_s)
+
+    def estimate(self, belief: Any, report: Report) -> PoseEstimate:
+        """Return pose and twist of the own craft, known if the filter is of another, and that one."""
+        x = PoseState(*self.filter.state(belief))
+        own, target = (report.pose, x) if self.of else (x, None)
+        return PoseEstimate(own.dq_IB[..., :4], own.chi_B[..., :3], report.rho_B, None, None, *own, target)
+
+    def observe(self, belief: Any, truth: Any, t: float) -> Mapping[str, Array]:
+        """Return errors, and what the filter believes of them."""
+        return observed(PoseState(*self.filter.state(belief)), belief if self.covariance else None, truth)
 
 
 def observed(x: PoseState, belief: Any, truth: Any) -> dict[str, Array]:

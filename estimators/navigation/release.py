@@ -13,7 +13,8 @@ from gnc import spatial
 from gnc.batch import batched
 from gnc.errors import InputError
 from gnc.estimators.navigation.base import Navigation, PoseEstimate
-from gnc.estimators.navigation.dqekf import DqekfPart, PoseNavigation
+from gnc.estimators.navigation.dqekf import DqekfPart
+from gnc.estimators.navigation.pose import PoseNavigation
 from gnc.estimators.pose_belief import PoseBelief
 from gnc.events import chosen
 from gnc.history import Signal
@@ -106,7 +107,7 @@ class ReleaseDqekfPart(DqekfPart):
         M, M_both = known.M, together(known, (release.cargo,))
         whole, alone = (self.filter(known.nominal._replace(M=one), known) for one in (M_both, M))
         x, C = self.start.draw(known.draws, truth, reference)
-        make = lambda one: PoseNavigation(one, known, self.ungated_s)  # noqa: E731
+        make = lambda one: PoseNavigation(one, known, ungated_s=self.ungated_s)  # noqa: E731
         belief = whole.start(x, C)
         if not self.knows_release:
             return make(whole), belief

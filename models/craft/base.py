@@ -42,7 +42,8 @@ class CraftPart(Part):
 
     def shapes(self, name: str) -> list[Shape]:
         """Return the boxes by which it is drawn."""
-        return [Shape(name, getattr(self, "size_m", (1.0, 1.0, 1.0)), f"{name}.q_IB", f"{name}.r_IB_m")]
+        size, centre = getattr(self, "size_m", (1.0, 1.0, 1.0)), getattr(self, "box_m", (0.0, 0.0, 0.0))
+        return [Shape(name, size, f"{name}.q_IB", f"{name}.r_IB_m", centre)]
 
 
 class Shape(NamedTuple):
@@ -52,6 +53,7 @@ class Shape(NamedTuple):
     size_m: Any  # (3)
     attitude: str
     position: str  # where it is not recorded, the box stays at the origin
+    centre_m: Any = (0.0, 0.0, 0.0)  # (3) of the box from that position, body axes
 
 
 class Nominal(NamedTuple):

@@ -108,8 +108,8 @@ class OwnCraftPart(OwnPart, CraftPart):
 
     kind: Literal["own"] = "own"
     shaping: ClassVar[frozenset[str]] = frozenset({"size_m"})
-    mass_kg: Positive = 100.0
-    """That flight software believes in; the class is given the same."""
+    mass_kg: Positive | None = None
+    """That flight software believes in, and the class is given; none: it turns only."""
     J_kgm2: Inertia = ((22.0, 0.0, 0.0), (0.0, 20.0, 0.0), (0.0, 0.0, 23.0))
     """About the centre of mass, body axes, that flight software believes in; the class is given the same."""
     centre_m: Vector3 = (0.0, 0.0, 0.0)
@@ -120,7 +120,7 @@ class OwnCraftPart(OwnPart, CraftPart):
     def truth(self, site: Site) -> Craft:
         """Return the plant of all trials."""
         J, draws = np.array(self.J_kgm2), site.draws
-        told = {"J": J, "M": self._inertia(), "mass": np.array(self.mass_kg), "reference": site.reference}
+        told = {"J": J, "M": self._inertia(), "mass": self.mass_kg, "reference": site.reference}
         own = self.construct(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
@@ -130,5 +130,7 @@ class OwnCraftPart(OwnPart, CraftPart):
         """Return the mass properties that flight software believes in."""
         return Nominal(np.array(self.J_kgm2), self._inertia())
 
-    def _inertia(self) -> Array:
+    def _inertia(self) -> Array | None:
+        if self.mass_kg is None:
+            return None
         return spatial.inertia(np.asarray(self.mass_kg), np.array(self.centre_m), np.array(self.J_kgm2))

@@ -68,7 +68,7 @@ class Capture(Happening):
         stack = chaser._replace(**moved, flag=1.0 + 0.0 * chaser.flag)
         jump, loss = _account(*(part for b in (chaser, target, stack) for part in body.books(b)))
         taken = stack.impulse_I + target.impulse_I, stack.work + target.work - loss
-        stack = stack._replace(impulse_I=taken[0], work=taken[1], brought=stack.brought + self._brought)
+        stack = stack._replace(impulse_I=taken[0], work=taken[1], brought=_sum(stack.brought, self._brought))
         met = _together(self._misfit(x), jump, loss)
         aboard = target._replace(rides=1.0 + 0.0 * target.rides, seat=dq_BT, met=met)
         return self._put(x, *riding(stack, aboard))
@@ -148,6 +148,12 @@ def _account(first, energy_1, second, energy_2, stack, energy):
     halves = slice(3), slice(3, 6)
     angular, linear = (size(gap[half]) / (size(first[half]) + size(second[half])) for half in halves)
     return maximum(angular, linear), energy_1 + energy_2 - energy
+
+
+@batched("(7),(7)->(7)")
+def _sum(a, b):
+    """Return a + b."""
+    return a + b
 
 
 @batched("(5),(),()->(7)")

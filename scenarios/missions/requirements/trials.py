@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
-from gnc.checks import at_most
+from gnc.checks import Check, at_most
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart
@@ -44,3 +46,8 @@ class TrialsPart(RequirementPart):
         if self.at_most is not None:
             finding.checks, finding.success = [at_most(self.title or name, count, self.at_most)], ~struck
         return finding
+
+    def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
+        """Return how many trials of a campaign there are."""
+        count = float(np.nansum(np.asarray(table[name], float)))
+        return [] if self.at_most is None else [at_most(self.title or name, count, self.at_most)]
