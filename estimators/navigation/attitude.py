@@ -109,10 +109,9 @@ class AttitudeKnowledge(Section):
 
     def belief(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[AttitudeState, Array]:
         """Return the first estimate, and its covariance over (a, dw)."""
-        rate = np.radians(_first(self.rate_sigma_deg_s, getattr(start, "rate_sigma_deg_s", 0.0)))
+        attitude, rate = self._sigmas(start)
         if self.source == "triad":
             return self._triad(known, truth, rate)
-        attitude = np.radians(_first(self.attitude_sigma_deg, getattr(start, "attitude_sigma_deg", 0.0)))
         C = diagonal([attitude] * 3 + [rate] * 3)
         if self.source == "inertial" or reference is None:
             x = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.radians(getattr(start, "rate_deg_s", np.zeros(3))))
@@ -121,23 +120,44 @@ class AttitudeKnowledge(Section):
         n = known.trials
         return AttitudeState(np.broadcast_to(x.q_IB, (n, 4)), np.broadcast_to(x.w_B, (n, 3))), C
 
+    def _sigmas(self, start: Any) -> tuple[Array, Array]:
+        """Return one sigma of attitude and rate [rad, rad/s]."""
+        own = self.attitude_sigma_deg, self.rate_sigma_deg_s
+        given = getattr(start, "attitude_sigma_deg", 0.0), getattr(start, "rate_sigma_deg_s", 0.0)
+        attitude, rate = (np.radians(b if a is None else a) for a, b in zip(own, given, strict=True))
+        return attitude, rate
+
     def _triad(self, known: Known, truth: Any, rate: Array) -> tuple[AttitudeState, Array]:
         """Return the attitude by two vectors at time zero, and a rate that is off as much as is known."""
-        if len(self.vectors) != 2 or not set(self.vectors) <= set(known.sensors):
-            there = ", ".join(known.sensors) or "none"
-            raise InputError(f"start.vectors = {list(self.vectors)}: give the names of two sensors; there are {there}")
-        env, seen = known.sky.at(0.0), []
-        for name in self.vectors:
-            sensor = known.sensors[name]
-            z = sensor.measure(truth, env, known.draws.normal(f"first {name}", sensor.noise_size)).z
-            seen.append(observed_vector(sensor, z, env))
-        (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = seen
-        q_IB, C = triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
+        noise = {
+            name: known.draws.normal(f"first {name}", known.sensors[name].noise_size)
+            for name in self.pair(known.sensors)
+        }
+        q_IB, C = _two_vectors(known.sensors, noise, known.sky.at(0.0), truth)
         return AttitudeState(q_IB, truth.w_B + known.draws.vector("first rate", rate)), attitude_covariance(C, rate)
 
+    def pair(self, sensors: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the two vectors of TRIAD, or say that they are not there."""
+        if len(self.vectors) != 2 or not set(self.vectors) <= set(sensors):
+            there = ", ".join(sensors) or "none"
+            raise InputError(f"start.vectors = {list(self.vectors)}: give the names of two sensors; there are {there}")
+        return self.vectors
 
-def _first(given: Any, otherwise: Any) -> Any:
-    return otherwise if given is None else given
+    def covariance(self, sensors: Mapping[str, Any], env: Any, start: Any, truth: AttitudeState) -> Array:
+        """Return the covariance over (a, dw) of the first estimate at a truth, whatever the noise of its vectors."""
+        attitude, rate = self._sigmas(start)
+        if self.source != "triad":
+            return diagonal([attitude] * 3 + [rate] * 3)
+        lead = np.shape(truth.q_IB)[:-1]
+        noise = {name: np.zeros((*lead, sensors[name].noise_size)) for name in self.pair(sensors)}
+        return attitude_covariance(_two_vectors(sensors, noise, env, truth)[1], rate)
+
+
+def _two_vectors(sensors: Mapping[str, Any], noise: Mapping[str, Array], env: Any, truth: Any) -> tuple[Array, Array]:
+    """Return attitude and covariance by TRIAD from one measurement of each of two sensors."""
+    seen = [observed_vector(sensors[name], sensors[name].measure(truth, env, n).z, env) for name, n in noise.items()]
+    (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = seen
+    return triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
 
 
 def diagonal(sigmas: Sequence[Any]) -> Array:

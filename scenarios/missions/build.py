@@ -25,6 +25,7 @@ from gnc.models.known import Known
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.navigating import CraftNavigation
+from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
 from gnc.scenarios.missions.software import CraftSoftware, ModeRun, Unloader, first_reference, guard
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
@@ -240,7 +241,10 @@ class _Builder:
         if len(set(periods.values())) > 1:
             raise InputError(f"software.*.rate_hz: {', '.join(periods)} differ; give all flight software one rate")
         period = next(iter(periods.values()), self.duration)
-        return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()))
+        first = min((quiet_until(self.nominal.software[name], self.duration) for name in software), default=np.inf)
+        if not np.isfinite(first):
+            first, period = 0.0, self.duration
+        return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()), first)
 
     def _instruments(self, software: Mapping[str, CraftSoftware]) -> list[Instrument]:
         """Put the true sensors into the loop."""

@@ -40,6 +40,7 @@ class Command(NamedTuple):
 
     effectors: tuple[Array, ...]  # (trials, size) of each actuator
     mode: Array  # (trials,) its place among the modes
+    entered_s: Array  # (trials,) when the mode began
     wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
 
 
@@ -116,12 +117,9 @@ class CraftSoftware:
     @property
     def signals(self) -> dict[str, Signal]:
         """What is recorded of commands."""
-        found = {"mode": Signal("1", f"mode: {', '.join(f'{i} {m.name}' for i, m in enumerate(self.modes))}")}
-        if any(mode.guidance is not None for mode in self.modes):
-            found["pointing_error_deg"] = Signal(
-                "deg", "true attitude against the reference, rotation vector, body axes"
-            )
-        return found
+        names = ", ".join(f"{i} {mode.name}" for i, mode in enumerate(self.modes))
+        found = {"mode": Signal("1", f"mode: {names}"), "mode_time_s": Signal("s", "time since the mode began")}
+        return found | ({"pointing_error_deg": POINTING} if self.wanted else {})
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
         """Return the memory before the first command, in the first mode."""
@@ -134,7 +132,7 @@ class CraftSoftware:
     def idle(self, trials: int) -> Command:
         """Return the commands of actuators that do nothing."""
         effectors = tuple(np.zeros((trials, size)) for size in self.sizes)
-        return Command(effectors, np.zeros(trials), np.full((trials, self.wanted), np.nan))
+        return Command(effectors, np.zeros(trials), np.zeros(trials), np.full((trials, self.wanted), np.nan))
 
     def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[Command, Memory]:
         """Return the commands of all actuators from t on, and what to remember."""
@@ -144,14 +142,15 @@ class CraftSoftware:
         done = [self._of_mode(i, estimate, report, t, memory) for i in range(len(self.modes))]
         if len(done) == 1:
             effectors, wanted, guidance, law = done[0]
-            return Command(effectors, memory.mode, wanted), memory._replace(guidance=(guidance,), laws=(law,))
+            command = Command(effectors, memory.mode, memory.entered_s, wanted)
+            return command, memory._replace(guidance=(guidance,), laws=(law,))
         *effectors, wanted = _by_mode(memory.mode, [(*one[0], one[1]) for one in done])
         before = zip(memory.guidance, memory.laws, strict=True)
         states = [
             _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
         ]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
-        return Command(tuple(effectors), memory.mode, wanted), memory
+        return Command(tuple(effectors), memory.mode, memory.entered_s, wanted), memory
 
     def _of_mode(
         self, i: int, estimate: Any, report: Report, t: Any, memory: Memory
@@ -204,8 +203,8 @@ class CraftSoftware:
         return as_numbers(value) + 0.0 * now if value is not None else 0.0 * now
 
     def observe(self, command: Command, truth: Any, t: float) -> dict[str, Array]:
-        """Return mode, and how far the craft is from what is asked for."""
-        found = {"mode": command.mode}
+        """Return mode, time in it, and how far the craft is from what is asked for."""
+        found = {"mode": command.mode, "mode_time_s": t - command.entered_s}
         if self.wanted:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
         return found
