@@ -126,7 +126,6 @@ class WheelSet(Effector):
         self.signals = {  # type: ignore[misc]
             "momentum_Nms": Signal("N m s", "momentum of each wheel", axis),
             "torque_Nm": Signal("N m", "commanded torque of each wheel on the body", axis),
-            "largest_Nms": Signal("N m s", "momentum of the wheel that has most"),
         }
 
     def start(self, trials: int) -> Array:
@@ -143,7 +142,7 @@ class WheelSet(Effector):
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return momentum and command."""
-        return {"momentum_Nms": state, "torque_Nm": command, "largest_Nms": np.abs(state).max(axis=-1)}
+        return {"momentum_Nms": state, "torque_Nm": command}
 
 
 class ReactionWheelsPart(ActuatorPart):

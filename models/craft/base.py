@@ -38,6 +38,19 @@ class CraftPart(Part):
         """Return the mass properties that flight software believes in."""
         raise NotImplementedError
 
+    def shapes(self, name: str) -> list[Shape]:
+        """Return the boxes by which it is drawn."""
+        return [Shape(name, getattr(self, "size_m", (1.0, 1.0, 1.0)), f"{name}.q_IB", f"{name}.r_IB_m")]
+
+
+class Shape(NamedTuple):
+    """A box that is drawn, and the signals by which it moves."""
+
+    name: str
+    size_m: Any  # (3)
+    attitude: str
+    position: str  # where it is not recorded, the box stays at the origin
+
 
 class Nominal(NamedTuple):
     """Mass properties as flight software believes them to be."""

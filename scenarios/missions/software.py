@@ -172,7 +172,7 @@ class CraftSoftware:
     def _changed(self, estimate: Any, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
         mode, entered, held = memory.mode, memory.entered_s, []
-        now = as_numbers(t) + 0.0 * memory.mode
+        now = _for_each(t, memory.mode)
         for k, one in enumerate(self.guards):
             values = [self._guarded(name, estimate, report, now, memory) for name in one.names] or [0.0 * mode]
             holds = one.kernel(np.stack(values, axis=-1))
@@ -242,6 +242,12 @@ def _unloading(unload: Unloader, commands: list[Any], estimate: Any, report: Rep
     commands[unload.actuator] = dipole_B
     commands[unload.wheels] = against if commands[unload.wheels] is None else commands[unload.wheels] + against
     return commands
+
+
+@batched("(),()->()")
+def _for_each(t, mode):
+    """Return a time once for every trial."""
+    return t + 0.0 * mode
 
 
 @batched("(3)->()")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnc.checks import Check
+from gnc.expression import parse
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, without_numbers
+from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Verdict:
     success: Array = None  # (trials,) whether a trial by itself meets all that is asked
     over_time: dict[str, Array] = field(default_factory=dict)  # (trials, time) each, of which Monte Carlo draws bands
     comparison: Comparison | None = None
+    tally: dict[str, Array] = field(default_factory=dict)  # (trials,) what a campaign is judged by
     measurements: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # used, refused, missing, of a sensor
     hints: list[str] = field(default_factory=list)
 
@@ -73,17 +75,25 @@ def judge(
     return verdict
 
 
+def judge_campaign(mission: Mission, table: Mapping[str, Array]) -> list[Check]:
+    """Judge all trials of a campaign together, from the columns of its table: the same requirements as of a flight."""
+    kept = np.asarray(table["lost"]) == ""
+    limits = [part for part in mission.requirements.values() if isinstance(part, LostPart)]
+    lost = (limits[-1] if limits else LostPart()).count("lost", int(np.sum(~kept))).checks
+    found = [check for name, part in mission.requirements.items() for check in part.campaign(name, table, kept)]
+    return [*lost, *found] if found else [*lost, NOTHING]
+
+
 def _collect(verdict: Verdict, finding: Finding) -> None:
     verdict.metrics |= finding.metrics
     verdict.checks += finding.checks
     verdict.per_trial |= finding.per_trial
+    verdict.tally |= finding.tally
     verdict.comparison = finding.comparison or verdict.comparison
 
 
 def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
     """Return the histories (trials, time) of the signals that something is asked of."""
-    from gnc.expression import parse
-
     found = {}
     for part in mission.requirements.values():
         signal = getattr(part, "signal", None)
@@ -91,7 +101,9 @@ def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
             continue
         values = judged.value(parse(signal))
         if values.ndim == 2 and values.shape[1] == judged.flight.sizes["time"]:
-            found[signal if len(signal) < 60 else f"{signal[:57]}..."] = np.asarray(values, float)
+            plain = signal in parse(signal).names
+            name = resolve(signal, judged.flight.data_vars, mission.craft) if plain else signal
+            found[name if len(name) < 60 else f"{name[:57]}..."] = np.asarray(values, float)
     return found
 
 

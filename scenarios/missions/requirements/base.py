@@ -11,7 +11,7 @@ import numpy as np
 
 from gnc.checks import Check
 from gnc.errors import InputError
-from gnc.expression import Expression
+from gnc.expression import LARGEST, Expression
 from gnc.parts import Part
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Finding:
     checks: list[Check] = field(default_factory=list)
     per_trial: dict[str, Array] = field(default_factory=dict)  # (trials,) each
     success: Array | None = None  # (trials,) whether a trial by itself meets it
+    tally: dict[str, Array] = field(default_factory=dict)  # (trials,) what the whole campaign is judged by
     lost: dict[int, str] = field(default_factory=dict)  # trial -> reason
     comparison: Comparison | None = None
 
@@ -55,6 +56,10 @@ class RequirementPart(Part):
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return what a flight is worth by this requirement."""
         raise NotImplementedError
+
+    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+        """Return what a campaign is worth by this requirement, from the columns of its trials; none: as its trials."""
+        return []
 
 
 @dataclass
@@ -86,6 +91,10 @@ class Judged:
 
     def _signal(self, name: str) -> Array:
         """Return a signal: its length if it is a vector; modes are names."""
+        if name.startswith(LARGEST):
+            full = resolve(name.removeprefix(LARGEST), self.flight.data_vars, self.mission.craft)
+            values = np.abs(self.flight[full].values)
+            return values.max(axis=-1) if values.ndim == 3 else values
         if name == "t":
             return self.flight["time"].values[None, :]
         if name == "end":

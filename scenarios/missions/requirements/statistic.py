@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from pydantic import AfterValidator, model_validator
 from gnc.checks import Check, at_least, at_most, within
 from gnc.errors import InputError
 from gnc.expression import parse
+from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
 
 Array = Any
@@ -53,6 +54,8 @@ class StatisticPart(RequirementPart):
     """rms, mean, max, min, final, fraction, or a percentile such as p99.7."""
     at_most: float | None = None
     at_least: float | None = None
+    per_trial: bool = True
+    """Whether a trial by itself fails by it; not so for what has a meaning over many trials only, such as NEES."""
 
     @model_validator(mode="after")
     def _parsed(self) -> Self:
@@ -82,10 +85,38 @@ class StatisticPart(RequirementPart):
         everything = np.concatenate(pooled) if pooled else np.zeros(0)
         value = of(everything) if len(everything) else float("nan")
         finding = Finding({name: value}, per_trial={name: alone})
+        finding.tally = {f"{name} count": np.array([len(v) for v in each], float), f"{name} beyond": self._beyond(each)}
         if self.at_most is not None or self.at_least is not None:
             finding.checks = [self._check(self.title or name, value, self._note(judged))]
-            finding.success = self._keeps(alone)
+            finding.success = self._keeps(alone) if self.per_trial else None
         return finding
+
+    def _beyond(self, each: list[Array]) -> Array:
+        """Return how many values of each trial are beyond the bound."""
+        high = np.inf if self.at_most is None else self.at_most
+        low = -np.inf if self.at_least is None else self.at_least
+        return np.array([float(np.sum((v > high) | (v < low))) for v in each])
+
+    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+        """Return the same statistic over all trials of a campaign; a percentile by the share beyond its bound."""
+        if self.at_most is None and self.at_least is None:
+            return []
+        title, alone = self.title or name, np.asarray(table[name])[kept]
+        count, beyond = (np.asarray(table[f"{TALLY}{name} {what}"])[kept] for what in ("count", "beyond"))
+        good = np.isfinite(alone)
+        if not good.any():
+            return [self._check(title, float("nan"), "")]
+        if self.statistic.startswith("p"):
+            allowed = 1.0 - 0.01 * float(self.statistic[1:])
+            value, note = float(beyond.sum() / count.sum()), f"share of time beyond the bound of {self.statistic}"
+            return [at_most(title, value, allowed, note)]
+        if self.statistic in ("max", "final"):
+            return [self._check(title, float(alone[good].max()), "")]
+        if self.statistic == "min":
+            return [self._check(title, float(alone[good].min()), "")]
+        power = 2.0 if self.statistic == "rms" else 1.0
+        mean = float(np.sum(alone[good] ** power * count[good]) / np.sum(count[good]))
+        return [self._check(title, mean ** (1.0 / power), "")]
 
     def _counted(self, judged: Judged) -> tuple[Array, Array]:
         """Return the values (trials, times), and which of them count."""
