@@ -12,19 +12,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import as_numbers, batched, where
+from gnc.batch import as_numbers, batched, recording, where
 from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
-from gnc.events import chosen
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.craft.base import Report
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
+from gnc.trees import taken
 
 Array = Any
 LEAST_SINE = 0.34  # of the angle between the two vectors, 20 deg, below which they give no attitude
 MEMORY_S = 10.0  # of the average
-STAGES = ("a vector turned too fast", "no second vector was in sight at an angle to it", "the filter runs")
+STAGES = (
+    "the vector of {watched} never was quiet for long enough",
+    "{watched} was quiet but {other} saw nothing at an angle to it",
+    "the filter runs",
+)
 
 
 class Search(NamedTuple):
@@ -33,8 +37,8 @@ class Search(NamedTuple):
     filter: Any  # means nothing before `since`
     since: Array  # (trials,) when the filter began; NaN: not yet [s]
     rho_B: Array  # (trials, 3) momentum of the wheels as last told [N m s]
-    watched_B: Array  # (trials, 3) the vector as last measured, NaN before
-    mean_B: Array  # (trials, 3) its average, NaN before
+    z: Array  # (trials, 3) the watched vector as last measured, NaN before
+    mean_B: Array  # (trials, 3) its average, body axes, NaN before
     quiet_s: Array  # (trials,) for how long it has turned slowly
     longest_s: Array  # (trials,) and the longest of such times
 
@@ -56,16 +60,17 @@ class Acquisition:
     def signals(self) -> Mapping[str, Signal]:
         """What is told of belief and truth: nothing before the filter has begun."""
         found = {name: signal._replace(partial=True) for name, signal in self.inner.signals.items()}
-        stages = ", ".join(f"{i}: {stage}" for i, stage in enumerate(STAGES))
-        return found | {"search": Signal("1", f"how far the search for the attitude has come; {stages}")}
+        return found | {"search": Signal("1", "how far the search for the attitude has come", labels=self._stages)}
 
-    def start(self, trials: int, rho_B: Array) -> Search:
-        """Return the belief before any measurement."""
-        upright = AttitudeState(np.tile([1.0, 0.0, 0.0, 0.0], (trials, 1)), np.zeros((trials, 3)))
-        filter_ = self.inner.filter.start(upright, np.eye(6), rho_B=rho_B, **self.more)
-        nothing, zero = np.full((trials, 3), np.nan), np.zeros(trials)
-        wheels = np.array(np.broadcast_to(rho_B, (trials, 3)))
-        return Search(filter_, np.full(trials, np.nan), wheels, nothing, nothing.copy(), zero, zero.copy())
+    @property
+    def _stages(self) -> tuple[str, ...]:
+        other = next(name for name in self.pair if name != self.watched)
+        return tuple(stage.format(watched=self.watched, other=other) for stage in STAGES)
+
+    def start(self, belief: Any, rho_B: Array) -> Search:
+        """Return the belief before any measurement; that of the filter means nothing yet."""
+        nothing, zero = np.full(rho_B.shape, np.nan), np.zeros(len(rho_B))
+        return Search(belief, nothing[:, 0].copy(), np.array(rho_B), nothing, nothing.copy(), zero, zero.copy())
 
     def predict(self, belief: Search, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Search:
         """Move the filter over h."""
@@ -73,42 +78,43 @@ class Acquisition:
 
     def update(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Search, Any]:
         """Correct the filters that have begun, and begin others."""
-        begun = measurement[1] & np.isfinite(belief.since)
+        begun = _begun(as_numbers(measurement[1]), belief.since) != 0.0
         filter_, made = self.inner.update(belief.filter, name, Measurement(measurement[0], begun), t)
         belief = belief._replace(filter=filter_)
         if name == self.watched:
-            belief = self._felt(belief, measurement, t)
+            belief = self._watch(belief, measurement, t)
         elif name in self.pair:
-            belief = self._begun(belief, name, measurement, t)
+            belief = self._begin(belief, name, measurement, t)
         return belief, made
 
     def _seen(self, name: str, z: Array, t: Any) -> tuple[Array, Array, Array]:
         """Return a measured vector, body axes, what it is of, inertial axes, and its noise as an angle."""
         return observed_vector(self.inner.known.sensors[name], z, self.inner.known.sky.at(t))
 
-    def _felt(self, belief: Search, measurement: Measurement, t: Any) -> Search:
+    def _watch(self, belief: Search, measurement: Measurement, t: Any) -> Search:
         """Note the watched vector, and for how long it has turned slowly."""
-        seen_B, _, _ = self._seen(self.watched, measurement[0], t)
-        gain = 1.0 - float(np.exp(-self.period_s / MEMORY_S))
-        state = belief.watched_B, belief.mean_B, belief.quiet_s, belief.longest_s
-        felt = _felt(seen_B, as_numbers(measurement[1]), *state, gain, MEMORY_S, self.quiet_rate, self.period_s)
-        return belief._replace(watched_B=felt[0], mean_B=felt[1], quiet_s=felt[2], longest_s=felt[3])
+        z, valid = measurement[0], as_numbers(measurement[1])
+        numbers = 1.0 - float(np.exp(-self.period_s / MEMORY_S)), MEMORY_S, self.quiet_rate, self.period_s
+        seen_B, _, _ = self._seen(self.watched, z, t)
+        state = belief.z, belief.mean_B, belief.quiet_s, belief.longest_s
+        z, mean_B, quiet_s, longest_s = _watched(z, seen_B, valid, *state, *numbers)
+        return belief._replace(z=z, mean_B=mean_B, quiet_s=quiet_s, longest_s=longest_s)
 
-    def _begun(self, belief: Search, name: str, measurement: Measurement, t: Any) -> Search:
+    def _begin(self, belief: Search, name: str, measurement: Measurement, t: Any) -> Search:
         """Start the filter where the watched vector is quiet and the other in sight, at an angle."""
-        seen = {name: self._seen(name, measurement[0], t), self.watched: self._seen(self.watched, belief.watched_B, t)}
-        seen[self.watched] = (belief.watched_B, *seen[self.watched][1:])
-        ready = (belief.quiet_s >= self.quiet_s) & measurement[1] & np.isnan(belief.since)
-        ready = ready & (_sine(seen[name][0], belief.watched_B) > LEAST_SINE)
-        if not ready.any():
-            return belief
+        seen = {name: self._seen(name, measurement[0], t), self.watched: self._seen(self.watched, belief.z, t)}
         (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = (seen[one] for one in self.pair)
+        ready = _ready(as_numbers(measurement[1]), belief.since, belief.quiet_s, self.quiet_s, b_1, b_2)
+        if not recording() and not ready.any():
+            return belief
         q_IB, C = triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
-        x, C = AttitudeState(q_IB, np.zeros_like(b_1)), attitude_covariance(C, self.sigma_rate)
+        x, C = AttitudeState(q_IB, 0.0 * belief.rho_B), attitude_covariance(C, self.sigma_rate)
         fresh = self.inner.filter.start(x, C, rho_B=belief.rho_B, **self.more)
-        return belief._replace(
-            filter=chosen(ready, fresh, belief.filter), since=np.where(ready, t, belief.since)
-        )
+        return belief._replace(filter=taken(ready, fresh, belief.filter), since=_since(ready, t, belief.since))
+
+    def listens(self, belief: Search) -> Array:
+        """Return 1 where the filter has begun, and so uses or refuses measurements."""
+        return _known(belief.since)
 
     def estimate(self, belief: Search, report: Report) -> Any:
         """Return attitude and rate, and whether they mean anything."""
@@ -132,20 +138,33 @@ def _known(since):
     return where(since == since, 1.0, 0.0)
 
 
-@batched("(3),(),(3),(3),(),(),(),(),(),()->(3),(3),(),()")
-def _felt(b, valid, last, mean_before, quiet_s, longest_s, gain, memory_s, quiet_rate, period_s):
+@batched("(),()->()")
+def _begun(valid, since):
+    """Return 1 where a measurement is valid and the filter has begun."""
+    return where((valid > 0.0) & (since == since), 1.0, 0.0)
+
+
+@batched("(),(),()->()")
+def _since(ready, t, since):
+    """Return the time at which the filter has begun."""
+    return where(ready > 0.0, t, since)
+
+
+@batched("(3),(3),(),(3),(3),(),(),(),(),(),()->(3),(3),(),()")
+def _watched(z, b_B, valid, z_before, mean_before, quiet_s, longest_s, gain, memory_s, quiet_rate, period_s):
     """Return the vector, its average and the quiet times after a measurement; one that is not valid changes nothing."""
     there = valid > 0.0
-    mean = where((mean_before[0] != mean_before[0]) & there, b, mean_before)
-    away = b - mean
-    slow = away @ away < (memory_s * quiet_rate) ** 2 * (b @ b)
+    mean = where((mean_before[0] != mean_before[0]) & there, b_B, mean_before)
+    away = b_B - mean
+    slow = away @ away < (memory_s * quiet_rate) ** 2 * (b_B @ b_B)
     quiet = where(there, where(slow, quiet_s + period_s, 0.0), quiet_s)
     longest = where(quiet > longest_s, quiet, longest_s)
-    return where(there, b, last), where(there, mean + gain * away, mean_before), quiet, longest
+    return where(there, z, z_before), where(there, mean + gain * away, mean_before), quiet, longest
 
 
-@batched("(3),(3)->()")
-def _sine(a, b):
-    """Return the sine of the angle between two vectors; NaN if one is not known."""
+@batched("(),(),(),(),(3),(3)->()")
+def _ready(valid, since, quiet_s, needed_s, a, b):
+    """Return 1 where the filter has not begun and can: one vector quiet, the other in sight, an angle between them."""
     n = cross(a, b)
-    return np.sqrt((n @ n) / ((a @ a) * (b @ b)))
+    sine = np.sqrt((n @ n) / ((a @ a) * (b @ b)))  # NaN if one is not known
+    return where((valid > 0.0) & (since != since) & (quiet_s >= needed_s) & (sine > LEAST_SINE), 1.0, 0.0)

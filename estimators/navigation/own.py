@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from gnc.config import NonNegative
-from gnc.estimators.navigation.attitude import AttitudeKnowledge, AttitudeNavigation
+from gnc.estimators.navigation.attitude import AttitudeKnowledge, started
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.models.known import Known
 from gnc.parts import OwnPart
@@ -26,7 +26,5 @@ class OwnNavigation(OwnPart, NavigationPart):
     def build(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[Navigation, Any]:
         """Return the filter in the loop and what it believes at time zero."""
         filter_ = self.construct(**known.offered())
-        x, C = self.start.belief(known, start, truth, reference)
-        belief = filter_.start(x, C, rho_B=known.rho_B(truth))
-        fields = {"q_IB", "P_B", "C", "recoveries"}
-        return AttitudeNavigation(filter_, known, self.ungated_s, fields <= set(dir(belief))), belief
+        given = known, start, truth, reference
+        return started(filter_, self.start, given, {}, ungated_s=self.ungated_s)

@@ -26,13 +26,14 @@ from gnc.models.actuators.magnetorquers import TorquerSet, torque
 from gnc.models.craft.base import Report
 from gnc.models.sensors.error_state import attitude
 from gnc.scenarios.missions.navigating import Belief, CraftNavigation
-from gnc.trees import leaves, mapped
+from gnc.trees import taken
 
 Array = Any
 GUARDED = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "known", "flag")
 
 
-POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes")
+POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes", partial=True)
+EXCESS = Signal("N m s", "momentum of the wheels beyond what unloading lets them keep, body axes")
 
 
 class Command(NamedTuple):
@@ -119,7 +120,8 @@ class CraftSoftware:
         """What is recorded of commands."""
         names = ", ".join(f"{i} {mode.name}" for i, mode in enumerate(self.modes))
         found = {"mode": Signal("1", f"mode: {names}"), "mode_time_s": Signal("s", "time since the mode began")}
-        return found | ({"pointing_error_deg": POINTING} if self.wanted else {})
+        found |= {"pointing_error_deg": POINTING} if self.wanted else {}
+        return found | ({} if self._unloader is None else {"momentum_excess_Nms": EXCESS})
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
         """Return the memory before the first command, in the first mode."""
@@ -146,9 +148,8 @@ class CraftSoftware:
             return command, memory._replace(guidance=(guidance,), laws=(law,))
         *effectors, wanted = _by_mode(memory.mode, [(*one[0], one[1]) for one in done])
         before = zip(memory.guidance, memory.laws, strict=True)
-        states = [
-            _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
-        ]
+        charged = [_is(memory.mode, np.array(float(i))) for i in range(len(done))]
+        states = [taken(one, new[2:], old) for one, new, old in zip(charged, done, before, strict=True)]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
         return Command(tuple(effectors), memory.mode, memory.entered_s, wanted), memory
 
@@ -200,13 +201,22 @@ class CraftSoftware:
         if name == "rate_deg_s":
             return _size(estimate.w_B) * (180.0 / np.pi)
         value = report.flag if name == "flag" else getattr(estimate, name, None)
-        return as_numbers(value) + 0.0 * now if value is not None else 0.0 * now
+        if value is None:  # most filters know from the start on
+            return 0.0 * now + (1.0 if name == "known" else 0.0)
+        return as_numbers(value) + 0.0 * now
 
-    def observe(self, command: Command, truth: Any, t: float) -> dict[str, Array]:
+    @property
+    def _unloader(self) -> Unloader | None:
+        """What unloads the wheels, in the first mode that does."""
+        return next((mode.unload for mode in self.modes if mode.unload is not None), None)
+
+    def observe(self, command: Command, truth: Any, report: Report, t: float) -> dict[str, Array]:
         """Return mode, time in it, and how far the craft is from what is asked for."""
         found = {"mode": command.mode, "mode_time_s": t - command.entered_s}
         if self.wanted:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
+        if self._unloader is not None:
+            found["momentum_excess_Nms"] = report.rho_B - self._unloader.bias_B
         return found
 
     @property
@@ -288,31 +298,10 @@ def _by_mode(mode: Array, options: Sequence[tuple[Array, ...]]) -> tuple[Array, 
     return tuple(found)
 
 
-@functools.cache
-def _picked(size: int) -> Kernel:
-    """Return the kernel that takes new numbers in one mode and old ones in others."""
-
-    @batched(f"(),(),({size}),({size})->({size})")
-    def picked(mode, this, new, old):
-        """Return the new ones where the mode is this one."""
-        return where(mode == this, new, old)
-
-    return picked
-
-
-def _where_mode(mode: Array, i: int, new: Any, old: Any) -> Any:
-    """Return a tree of states that is the new one in the trials of a mode, and the old one elsewhere."""
-    fresh = iter(list(leaves(tuple(new))))
-    return mapped(lambda was: _leaf(mode, i, next(fresh), was), tuple(old))
-
-
-def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
-    if not isinstance(old, np.ndarray) and not hasattr(old, "shape"):
-        return new
-    lead, core = np.shape(mode), np.shape(old)[len(np.shape(mode)) :]
-    size = int(np.prod(core)) if core else 1
-    flat = lambda x: x.reshape(*lead, size)  # noqa: E731
-    return _picked(size)(mode, np.array(float(i)), flat(new), flat(old)).reshape(*lead, *core)
+@batched("(),()->()")
+def _is(mode, this):
+    """Return 1 where the mode is this one."""
+    return where(mode == this, 1.0, 0.0)
 
 
 def first_reference(guidance: Any) -> Any:

@@ -133,5 +133,5 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
                 "more process noise (torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
             )
         elif used + refused == 0:
-            told.append(f"{name}: never measured anything")
+            told.append(f"{name}: no measurement was used; it saw nothing, or the filter never began")
     return told

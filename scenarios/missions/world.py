@@ -109,7 +109,8 @@ class Observer:
             values |= {f"{name}.{key}": v for key, v in craft.observe(truth[name], asked, moment.t).items()}
         for (name, software), belief in zip(self.software.items(), moment.belief, strict=True):
             found = software.navigation.observe(belief, truth[self.seen[name]], moment.t)
-            found |= software.observe(commands[name], truth[name], moment.t)
+            report = self.world.craft[name].report(truth[name])
+            found |= software.observe(commands[name], truth[name], report, moment.t)
             values |= {f"{name}.{key}": v for key, v in found.items()}
         env = self.sky.at(moment.t)
         around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}

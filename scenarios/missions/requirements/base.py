@@ -89,6 +89,20 @@ class Judged:
         found = np.asarray(found)
         return np.broadcast_to(found, shape) if found.ndim != 1 or len(found) != shape[0] else found
 
+    def stuck(self, i: int) -> str:
+        """Say in which modes a trial ended, and which guards never let it out of them."""
+        told = []
+        for craft, software in self.mission.software.items():
+            if f"{craft}.mode" not in self.flight or len(self.modes.get(craft, ())) < 2:
+                continue
+            mode = self.modes[craft][int(self.flight[f"{craft}.mode"].values[i, -1])]
+            guards = [way.when for way in software.transitions if getattr(way, "from") in (mode, "*")]
+            told.append(f"{craft} is in mode {mode}" + (f", as {' and '.join(guards)} was not true" if guards else ""))
+            if f"{craft}.search" in self.flight:
+                search = self.flight[f"{craft}.search"]
+                told.append(search.attrs["labels"].split(", ")[int(search.values[i, -1])])
+        return f": {'; '.join(told)}" if told else ""
+
     def _signal(self, name: str) -> Array:
         """Return a signal: its length if it is a vector; modes are names."""
         if name.startswith(LARGEST):
