@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import Kernel, batched, where
 from gnc.batch.layout import Core
 
 Tree = Any
@@ -31,37 +29,6 @@ def leaves(tree: Tree) -> Iterator[Any]:
             yield from leaves(part)
     else:
         yield tree
-
-
-def taken(which: Any, new: Tree, old: Tree) -> Tree:
-    """Return a tree that is the new one in the trials where `which` is above 0, and the old one elsewhere.
-
-    It can be recorded. Leaves without an axis of trials are those of the new tree.
-    """
-    fresh, lead = leaves(new), np.shape(which)
-    return mapped(lambda was: _taken(which, lead, next(fresh), was), old)
-
-
-def _taken(which: Any, lead: tuple[int, ...], new: Any, old: Any) -> Any:
-    shape = np.shape(old)
-    if new is old or not hasattr(old, "shape") or shape[: len(lead)] != lead:
-        return new
-    core = shape[len(lead) :]
-    size = math.prod(core)
-    if not size:
-        return old
-    flat = lambda x: np.broadcast_to(x, shape).reshape(*lead, size)  # noqa: E731
-    return _one_of_two(size)(which, flat(new), flat(old)).reshape(shape)
-
-
-@functools.cache
-def _one_of_two(size: int) -> Kernel:
-    @batched(f"(),({size}),({size})->({size})")
-    def one_of_two(which, new, old):
-        """Return the new numbers where `which` is above 0."""
-        return where(which > 0.0, new, old)
-
-    return one_of_two
 
 
 def trials_of(tree: Tree) -> int:

@@ -14,12 +14,12 @@ import numpy as np
 
 from gnc.batch import as_numbers, batched, recording, where
 from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
+from gnc.events import chosen
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.craft.base import Report
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
-from gnc.trees import taken
 
 Array = Any
 LEAST_SINE = 0.34  # of the angle between the two vectors, 20 deg, below which they give no attitude
@@ -110,7 +110,7 @@ class Acquisition:
         q_IB, C = triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
         x, C = AttitudeState(q_IB, 0.0 * belief.rho_B), attitude_covariance(C, self.sigma_rate)
         fresh = self.inner.filter.start(x, C, rho_B=belief.rho_B, **self.more)
-        return belief._replace(filter=taken(ready, fresh, belief.filter), since=_since(ready, t, belief.since))
+        return belief._replace(filter=chosen(ready > 0.0, fresh, belief.filter), since=_since(ready, t, belief.since))
 
     def listens(self, belief: Search) -> Array:
         """Return 1 where the filter has begun, and so uses or refuses measurements."""

@@ -138,8 +138,8 @@ class GyroMekfPart(NavigationPart):
     """One sigma of the magnetometer's bias before the flight; 0: the filter estimates none."""
     gate_probability: Probability = 0.999
     """With which a good measurement passes; 1 lets all in."""
-    ungated_s: NonNegative = 0.0
-    """All measurements are let in until then."""
+    ungated_s: NonNegative = 120.0
+    """All measurements are let in until then, while attitude and biases are acquired."""
     start: AttitudeKnowledge = AttitudeKnowledge()
 
     def build(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[Navigation, Any]:

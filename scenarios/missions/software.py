@@ -26,7 +26,7 @@ from gnc.models.actuators.magnetorquers import TorquerSet, torque
 from gnc.models.craft.base import Report
 from gnc.models.sensors.error_state import attitude
 from gnc.scenarios.missions.navigating import Belief, CraftNavigation
-from gnc.trees import taken
+from gnc.trees import leaves, mapped
 
 Array = Any
 GUARDED = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "known", "flag")
@@ -148,8 +148,9 @@ class CraftSoftware:
             return command, memory._replace(guidance=(guidance,), laws=(law,))
         *effectors, wanted = _by_mode(memory.mode, [(*one[0], one[1]) for one in done])
         before = zip(memory.guidance, memory.laws, strict=True)
-        charged = [_is(memory.mode, np.array(float(i))) for i in range(len(done))]
-        states = [taken(one, new[2:], old) for one, new, old in zip(charged, done, before, strict=True)]
+        states = [
+            _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
+        ]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
         return Command(tuple(effectors), memory.mode, memory.entered_s, wanted), memory
 
@@ -298,10 +299,31 @@ def _by_mode(mode: Array, options: Sequence[tuple[Array, ...]]) -> tuple[Array, 
     return tuple(found)
 
 
-@batched("(),()->()")
-def _is(mode, this):
-    """Return 1 where the mode is this one."""
-    return where(mode == this, 1.0, 0.0)
+@functools.cache
+def _picked(size: int) -> Kernel:
+    """Return the kernel that takes new numbers in one mode and old ones in others."""
+
+    @batched(f"(),(),({size}),({size})->({size})")
+    def picked(mode, this, new, old):
+        """Return the new ones where the mode is this one."""
+        return where(mode == this, new, old)
+
+    return picked
+
+
+def _where_mode(mode: Array, i: int, new: Any, old: Any) -> Any:
+    """Return a tree of states that is the new one in the trials of a mode, and the old one elsewhere."""
+    fresh = iter(list(leaves(tuple(new))))
+    return mapped(lambda was: _leaf(mode, i, next(fresh), was), tuple(old))
+
+
+def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
+    if not isinstance(old, np.ndarray) and not hasattr(old, "shape"):
+        return new
+    lead, core = np.shape(mode), np.shape(old)[len(np.shape(mode)) :]
+    size = int(np.prod(core)) if core else 1
+    flat = lambda x: x.reshape(*lead, size)  # noqa: E731
+    return _picked(size)(mode, np.array(float(i)), flat(new), flat(old)).reshape(*lead, *core)
 
 
 def first_reference(guidance: Any) -> Any:
