@@ -197,19 +197,19 @@ def _simulate(
     as_json: Json = False,
 ) -> None:
     """Fly one trial and write its measurements as a log for gnc replay, with the configuration beside it."""
-    from gnc.scenarios import display, progress, run, simulate
+    from gnc.scenarios import display, progress, simulate
+    from gnc.scenarios.missions.load import read
 
     simulate.check_log(name, log)
-    found, config = run.resolve(name, settings or ())
-    chosen = config.seed if seed is None else seed
-    with progress.bar(found.name) as moved:
-        outcome = simulate.simulate(found, config, chosen, trial, log, moved)
+    mission = read(name, [*(settings or ()), *([] if seed is None else [f"run.seed={seed}"])])
+    with progress.bar(mission.name) as moved:
+        outcome = simulate.simulate(mission, trial, log, moved)
     if as_json:
         print(display.as_json(outcome.report()))
     else:
         simulate.show(outcome)
     if outcome.interrupted:
-        raise Stopped(f"stopped at {outcome.until_s:g} s of {config.duration_s:g} s; {log} has what was flown")
+        raise Stopped(f"stopped at {outcome.until_s:g} s of {mission.run.duration_s:g} s; {log} has what was flown")
 
 
 @app.command("report")
