@@ -70,14 +70,14 @@ class Clock:
     recorder: Recorder
     guards: list[Guard] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)  # of the inputs of every step, in their order; each with `rows`
-    _found: dict[Any, Any] = field(default_factory=dict)
+    symbols: dict[Any, list[Any]] = field(default_factory=dict)  # of the sources, by their keys
 
     def found(self, key: Any, source: Any, cores: list[tuple[int, ...]]) -> list[Any]:
         """Return the symbols of a source of inputs, the same if it is asked for again."""
-        if key not in self._found:
-            self._found[key] = [self.recorder.timed(core) for core in cores]
+        if key not in self.symbols:
+            self.symbols[key] = [self.recorder.timed(core) for core in cores]
             self.sources.append(source)
-        return self._found[key]
+        return self.symbols[key]
 
     def __call__(self, tick: int) -> Instant:
         """Return the time of a tick."""

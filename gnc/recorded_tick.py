@@ -1,42 +1,92 @@
-"""One tick of a loop as a program: what it was recorded from, what it needs at every tick, what it makes."""
+"""One tick of a loop as a program: what it was recorded from, what it needs at every tick, what it makes.
+
+A tick whose parts can all be recorded is one program, which many ticks run. Around a part that only Python can compute
+the program is split (`gnc.batch.stages`). What such a part returns is known when it has been called: the tick in which
+that happens for the first time is computed by NumPy, entry by entry (`discover`).
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.layout import Core
-from gnc.batch.program import Program, Recorder, Rows, of_trials
-from gnc.batch.scalar import Scalar, is_test
-from gnc.flying import Flying
+from gnc.batch.evaluation import evaluated
+from gnc.batch.program import Program, Recorder, Rows, of_steps, of_trials
+from gnc.batch.python_parts import Returned, Unknown, collected, read
+from gnc.batch.stages import Stages
+from gnc.flying import Flying, Waiting
 from gnc.instant import Clock, Instant
 from gnc.noise import Stream
-from gnc.trees import Packing, mapped
+from gnc.state_slots import StateSlots
 
 if TYPE_CHECKING:
     from gnc.loop import Instrument, Loop
 
+MOST_MADE = 1_000_000  # numbers of innovations that are kept of one run
 
-def record_tick(
-    loop: Loop, start: tuple[int, int], packing: Packing, innovations: bool, most_made: int
-) -> RecordedTick:
-    """Record the tick k of a loop, with the belief of an earlier one: start = (k, tick of the belief)."""
-    recorder = Recorder(packing.trials)
-    clock, made = Clock(loop.h, start[0], recorder), _Collected()
-    flying = _OnSymbols(loop, clock)
-    symbols = packing.filled(recorder.state(core) for core in packing.cores)
-    with recorder.recording():
-        flying.put(*start, *symbols)
-        flying.tick(made.collect if innovations else None)
+
+class NotRecordable(Exception):
+    """A tick cannot be recorded, and not even split."""
+
+
+class Made(NamedTuple):
+    """An innovation that a tick makes."""
+
+    name: str
+    time: Instant
+    tree: Any  # with `Numbers` in place of symbols
+
+    def read(self, made: np.ndarray, k: int) -> Any:
+        """Return the innovation from what the k-th tick has made, (trials, numbers)."""
+        return read(self.tree, made, k)
+
+
+@dataclass
+class Recording:
+    """A tick that is recorded, as far as it is known what parts in Python return."""
+
+    loop: Loop
+    slots: StateSlots
+    start: tuple[int, Waiting]
+    innovations: bool
+    opaque: dict[str, str]
+    returned: list[Returned] = field(default_factory=list)
+    made: list[Made] = field(init=False)
+    results: list[int] | None = field(
+        init=False, default=None
+    )  # entries of the tape: the next state, then what is made
+    after: Waiting = field(init=False, default=Waiting())
+
+    def __post_init__(self) -> None:
+        """Record."""
+        self.recorder = Recorder(self.slots.packing.trials, self.opaque, self.returned)
+        self.clock, self.made = Clock(self.loop.h, self.start[0], self.recorder), []
+        try:
+            with self.recorder.recording():
+                self._record()
+        except Unknown:
+            pass
+
+    def _record(self) -> None:
+        (k, waiting), recorder, numbers = self.start, self.recorder, list[Any]()
+        flying, slots = _OnSymbols(self.loop, self.clock), self.slots.symbols(recorder)
+
+        def collect(name: str, time: Any, tree: Any) -> None:
+            self.made.append(Made(name, time, collected(tree, numbers)))
+
+        flying.put(k, self.slots.used(slots, waiting), waiting)
+        flying.tick(collect if self.innovations else None)
         flying.move()
-        after = packing.arrays((flying.truth, flying.belief, flying.command, flying.memory))
-        state = [x for part, core in zip(after, packing.cores, strict=True) for x in recorder.numbers(part, core)]
-        program = recorder.program(state, made.numbers)
-    return RecordedTick(program, clock, made.innovations, max(1, most_made // max(1, packing.trials * program.made)))
+        self.after = flying.waiting()
+        state = self.slots.numbers(recorder, slots, flying.state(), self.after)
+        self.results = recorder.results(state, numbers)
+
+    def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
+        """Return the inputs of n ticks from the k-th on; what nothing depends on is not even looked up."""
+        return [row for source in self.clock.sources for row in source.rows(k, n, used)]
 
 
 class _OnSymbols(Flying):
@@ -53,10 +103,14 @@ class _OnSymbols(Flying):
     def draw(self, instrument: Instrument) -> Any:
         """Return the symbols of noise that is drawn when the tick is run."""
         stream = instrument.noise
-        return None if stream is None else self._clock.found(stream, _Noise(stream), [(stream.size,)])[0]
+        return None if stream is None else self._clock.found(stream, Noise(stream), [(stream.size,)])[0]
+
+    def part(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Record a part, or note that Python calls it."""
+        return self._clock.recorder.part(name, function, args)
 
 
-class _Noise(NamedTuple):
+class Noise(NamedTuple):
     """The noise of an instrument, as an input of every tick."""
 
     stream: Stream
@@ -67,61 +121,23 @@ class _Noise(NamedTuple):
         return [of_trials(taken) if next(used) else None]
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """Where the numbers of a part of an innovation are."""
+class RecordedTick:
+    """A tick that can be run: one program, or stages with Python between them."""
 
-    first: int
-    core: Core
-    test: bool
-
-    def read(self, made: np.ndarray) -> np.ndarray:
-        """Return them as the array that they are, (trials, ...)."""
-        values = made[:, self.first : self.first + math.prod(self.core)].reshape(len(made), *self.core)
-        return values != 0.0 if self.test else values.copy()
-
-
-class Made(NamedTuple):
-    """An innovation that a tick makes."""
-
-    name: str
-    time: Instant
-    tree: Any  # with _Numbers in place of symbols
-
-    def read(self, made: np.ndarray) -> Any:
-        """Return it from what one tick has made, (trials, numbers)."""
-        return mapped(lambda leaf: leaf.read(made) if isinstance(leaf, _Numbers) else leaf, self.tree)
-
-
-class _Collected:
-    """The innovations of a tick while it is recorded."""
-
-    def __init__(self) -> None:
-        self.numbers: list[Any] = []
-        self.innovations: list[Made] = []
-
-    def collect(self, name: str, time: Any, made: Any) -> None:
-        """Take the innovation of an instrument."""
-        self.innovations.append(Made(name, time, mapped(self._numbered, made)))
-
-    def _numbered(self, leaf: Any) -> Any:
-        if not isinstance(leaf, Scalar) and not (isinstance(leaf, np.ndarray) and leaf.dtype == object):
-            return leaf
-        first, array = len(self.numbers), np.asarray(leaf, object)
-        self.numbers += list(array.ravel())
-        return _Numbers(first, array.shape, bool(array.size) and is_test(array.flat[0]))
-
-
-class RecordedTick(NamedTuple):
-    """A tick that can be run."""
-
-    program: Program
-    clock: Clock
-    made: list[Made]
-    most: int  # ticks at once
+    def __init__(self, recording: Recording) -> None:
+        self.recording, self.clock, self.made = recording, recording.clock, recording.made
+        self.after, recorder, results = recording.after, recording.recorder, recording.results or []
+        self.numbers = len(results) - recorder.state_size  # of innovations
+        self.most = max(1, MOST_MADE // max(1, recorder.trials * self.numbers))  # ticks at once
+        self.stages = Stages(recorder, results) if recorder.cuts else None
+        if self.stages is None:
+            program = Program(recorder.trials, recorder.tape, results, recorder.state_size, recorder.given)
+            self.program, self._used = program, program.used
+        else:
+            self.most, self._used = 1, [True] * sum(one.memory is None for one in recorder.given)
 
     def longest(self, k: int, most: int) -> int:
-        """Return how many ticks from the k-th on may be run at once: 0 if it is not for that one."""
+        """Return how many ticks from the k-th on may be run at once: 0 if the tick is of another kind."""
         guards = self.clock.guards
         if not all(guard.holds(k) for guard in guards):
             return 0
@@ -130,10 +146,76 @@ class RecordedTick(NamedTuple):
             n //= 2
         return n
 
-    def rows(self, k: int, n: int) -> list[Rows | None]:
-        """Return the inputs of n ticks from the k-th on; what nothing depends on is not even looked up."""
-        used = iter(self.program.used)
-        return [row for source in self.clock.sources for row in source.rows(k, n, used)]
+    def run(self, state: np.ndarray, k: int, n: int, variants: list[RecordedTick]) -> np.ndarray:
+        """Run n ticks from the k-th on, in place; return what they make (n, trials, numbers)."""
+        recorder = self.recording.recorder
+        made = np.empty((n, recorder.trials, self.numbers))
+        rows = self.recording.rows(k, n, iter(self._used))
+        if self.stages is None:
+            self.program.run(state, rows, n, of_steps(made) if self.numbers else None)
+        elif (other := self.stages.run(state, rows, k, made[0])) is not None:
+            number, tree = other
+            known = [cut.returned for cut in recorder.cuts[:number] if cut.returned]
+            following = iter(rows)
+            by_source = {key: [next(following) for _ in found] for key, found in self.clock.symbols.items()}
+            discovery = _Discovery(self.recording, known, self.stages.returned[:number], by_source)
+            discovery.returns(tree)
+            tick, made[0] = discovery.run(state, k)
+            variants.insert(0, tick)
+        return made
 
     def _streams(self) -> Iterator[Stream]:
-        return (source.stream for source in self.clock.sources if isinstance(source, _Noise))
+        return (source.stream for source in self.clock.sources if isinstance(source, Noise))
+
+
+def discover(recording: Recording, state: np.ndarray, k: int) -> tuple[RecordedTick, np.ndarray]:
+    """Compute a tick with parts in Python for the first time, in place; return it and what it makes."""
+    return _Discovery(recording, [], [], {}).run(state, k)
+
+
+class _Discovery:
+    """A tick that is computed while it is found out what its parts in Python return."""
+
+    def __init__(
+        self, recording: Recording, known: list[Returned], values: list[np.ndarray], rows: dict[Any, list[Any]]
+    ) -> None:
+        self.recording, self.known, self.values, self.rows = recording, known, values, rows
+
+    def returns(self, tree: Any) -> None:
+        """Take what the next part returns, and record again what comes after it."""
+        old = self.recording
+        one = Returned(tree, old.recorder.trials)
+        values = np.empty((old.recorder.trials, one.size))
+        one.write(tree, values)
+        self.known, self.values = [*self.known, one], [*self.values, values]
+        try:
+            self.recording = Recording(old.loop, old.slots, old.start, old.innovations, old.opaque, self.known)
+        except Exception as error:  # the state has changed its structure
+            for key in self.rows:
+                if isinstance(key, Stream):
+                    key.give_back(1)
+            raise NotRecordable(f"{type(error).__name__}: {error}") from error
+
+    def run(self, state: np.ndarray, k: int) -> tuple[RecordedTick, np.ndarray]:
+        """Go on to the end of the tick."""
+        while (results := self.recording.results) is None:
+            cut = self.recording.recorder.cuts[-1]
+            self.returns(cut.call(self._evaluated(cut.operands, state, k), k))
+        size = self.recording.recorder.state_size
+        numbers = self._evaluated(results, state, k)
+        state[...] = numbers[:, :size]
+        return RecordedTick(self.recording), numbers[:, size:]
+
+    def _evaluated(self, results: list[int], state: np.ndarray, k: int) -> np.ndarray:
+        """Compute entries of the tape."""
+        recorder, clock = self.recording.recorder, self.recording.clock
+        for (key, symbols), source in zip(clock.symbols.items(), clock.sources, strict=True):
+            if key not in self.rows:
+                self.rows[key] = source.rows(k, 1, iter([True] * len(symbols)))
+        columns, rows = dict(enumerate(state.T)), iter([row for key in clock.symbols for row in self.rows[key]])
+        for one in recorder.given:
+            block = next(rows).read(recorder.trials, one.size) if one.memory is None else one.memory
+            columns |= {one.slot + i: column for i, column in enumerate(block.reshape(-1, one.size).T)}
+        for cut, values in zip(recorder.cuts, self.values, strict=False):
+            columns |= {cut.slot + i: column for i, column in enumerate(values.T)}
+        return evaluated(recorder.tape, results, columns.__getitem__, recorder.trials)

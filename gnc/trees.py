@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch.layout import Core
-
 Tree = Any
+Core = tuple[int, ...]  # the shape of one trial's array
 
 
 def mapped(change: Callable[[Any], Any], tree: Tree) -> Tree:
@@ -20,6 +19,14 @@ def mapped(change: Callable[[Any], Any], tree: Tree) -> Tree:
         return change(tree)
     parts = [mapped(change, part) for part in tree]
     return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+
+
+def joined(join: Callable[[Any, Any], Any], first: Tree, second: Tree) -> Tree:
+    """Return the tree whose leaves are joined from those of two trees of the same structure."""
+    if not isinstance(first, tuple):
+        return join(first, second)
+    parts = [joined(join, a, b) for a, b in zip(first, second, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
 
 
 def leaves(tree: Tree) -> Iterator[Any]:
@@ -39,34 +46,52 @@ def trials_of(tree: Tree) -> int:
     return len(arrays[0])
 
 
+def has_trials(leaf: Any, trials: int) -> bool:
+    """Tell whether a leaf is an array with the trials first."""
+    return isinstance(leaf, np.ndarray) and leaf.ndim > 0 and len(leaf) == trials
+
+
 class Packing:
-    """How the arrays of a tree that have the trials first make one array (trials, numbers); other leaves stay."""
+    """How the arrays of a tree that have the trials first make one array (trials, numbers); other leaves stay.
+
+    Arrays are of floats, or of tests, which are 1 or 0 among the numbers.
+    """
 
     def __init__(self, tree: Tree) -> None:
         self.trials, self._tree = trials_of(tree), tree
-        self._own = [isinstance(x, np.ndarray) and x.ndim > 0 and len(x) == self.trials for x in leaves(tree)]
+        self._own = [has_trials(x, self.trials) for x in leaves(tree)]
         arrays = self.arrays(tree)
         self.cores: list[Core] = [x.shape[1:] for x in arrays]
+        self.tests = [x.dtype == bool for x in arrays]
         self._ends = list(itertools.accumulate(map(math.prod, self.cores)))
         for x in arrays:
-            if x.dtype != float:
-                raise TypeError(f"a state holds arrays of floats, got {x.dtype}")
+            if x.dtype not in (float, bool):
+                raise TypeError(f"a state holds arrays of floats or bools, got {x.dtype}")
 
     def fits(self, tree: Tree) -> bool:
         """Tell whether a tree differs in its numbers only."""
         try:
-            return [np.shape(x) for x in self.arrays(tree)] == [(self.trials, *core) for core in self.cores]
+            arrays = self.arrays(tree)
         except TypeError:
             return False
+        kinds = [(np.shape(x), getattr(x, "dtype", None)) for x in arrays]
+        return kinds == [((self.trials, *core), bool if test else float) for core, test in self._kinds()]
 
     def pack(self, tree: Tree) -> np.ndarray:
         """Return the numbers of a tree that fits."""
-        return np.concatenate([x.reshape(self.trials, -1) for x in self.arrays(tree)], axis=1)
+        return np.concatenate([x.reshape(self.trials, -1) for x in self.arrays(tree)], axis=1, dtype=float)
 
     def unpack(self, numbers: np.ndarray) -> Tree:
         """Return the tree with these numbers, in new arrays."""
-        places = zip(itertools.pairwise([0, *self._ends]), self.cores, strict=True)
-        return self.filled(np.array(numbers[:, a:b]).reshape(self.trials, *core) for (a, b), core in places)
+        return self.filled(self._unpacked(numbers))
+
+    def _unpacked(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
+        for (a, b), (core, test) in zip(itertools.pairwise([0, *self._ends]), self._kinds(), strict=True):
+            part = numbers[:, a:b] != 0.0 if test else numbers[:, a:b].copy()
+            yield part.reshape(self.trials, *core)
+
+    def _kinds(self) -> Iterator[tuple[Core, bool]]:
+        return zip(self.cores, self.tests, strict=True)
 
     def filled(self, arrays: Iterator[Any]) -> Tree:
         """Return the tree with other things in place of its arrays of trials."""
@@ -75,7 +100,7 @@ class Packing:
 
     def arrays(self, tree: Tree) -> list[Any]:
         """Return what a tree of the same structure has in place of the arrays; other leaves may not have changed."""
-        if _shape(tree) != _shape(self._tree):
+        if structure(tree) != structure(self._tree):
             raise TypeError("the structure of a state changes")
         found = []
         for new, old, own in zip(leaves(tree), leaves(self._tree), self._own, strict=True):
@@ -86,5 +111,6 @@ class Packing:
         return found
 
 
-def _shape(tree: Tree) -> Any:
-    return (type(tree), *map(_shape, tree)) if isinstance(tree, tuple) else None
+def structure(tree: Tree) -> Any:
+    """Return what two trees have in common that differ in their leaves only."""
+    return (type(tree), *map(structure, tree)) if isinstance(tree, tuple) else None
