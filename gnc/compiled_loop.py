@@ -97,17 +97,18 @@ class _Compiled:
         flying, k, state = self._flying, self._flying.k, self._packed()
         kind = self._kind()
         before = self._slots.unpack(state, kind.waiting).truth if record is not None else None
-        tick, n, made = self._ticks(kind, state, end - k)
-        self._waiting = tick.after if kind.acting else _later(self._waiting, n)
-        if self._innovation is not None:
-            for i in range(n):
-                for one in tick.made:
-                    self._innovation(one.name, one.time.at(k + i), one.read(made[i].copy(), k + i))
+        for tick, made in self._ticks(kind, state, end - k):
+            if self._innovation is not None:
+                for i, numbers in enumerate(made, flying.k):
+                    for one in tick.made:
+                        self._innovation(one.name, one.time.at(i), one.read(numbers.copy(), i))
+            flying.k += len(made)
+            self._waiting = tick.after if kind.acting else _later(self._waiting, len(made))
         if record is not None:
             now = _later(self._waiting, -1)
             flying.put(k, self._slots.unpack(state, now)._replace(truth=before), now)
             record(flying.moment())
-        flying.k = k + n
+            flying.k = k + 1
 
     def land(self) -> None:
         """Hand the state back, so that the flight can go on tick by tick."""
@@ -157,26 +158,26 @@ class _Compiled:
         innovations = self._innovation is not None
         return _Kind(instruments, commanding, k < loop.steps, waiting if acting else Waiting(), innovations)
 
-    def _ticks(self, kind: _Kind, state: np.ndarray, most: int) -> tuple[RecordedTick, int, np.ndarray]:
-        """Run as many ticks as can be run at once."""
+    def _ticks(self, kind: _Kind, state: np.ndarray, most: int) -> list[tuple[RecordedTick, np.ndarray]]:
+        """Run as many ticks as can be run at once; return them with what they have made."""
         k, known = self._flying.k, self._programs.setdefault(kind, [])
-        for tick in known:
-            if n := tick.longest(k, most):
-                break
-        else:
-            if len(known) > MOST_VARIANTS:
-                raise NotRecordable("what a part returns has another structure from tick to tick")
+        if len(known) > MOST_VARIANTS:
+            raise NotRecordable("what a part returns has another structure from tick to tick")
+        tick, n = next(((tick, n) for tick in known if (n := tick.longest(k, most))), (None, 0))
+        if tick is None:
             recording = self._recorded(kind)
             if recording.results is None:
                 tick, made = discover(recording, state, k)
                 known.append(tick)
-                return tick, 1, made[None]
+                return [(tick, made[None])]
             tick = RecordedTick(recording)
             known.append(tick)
             n = tick.longest(k, most)
         if kind.acting and tick.after != kind.waiting:
             n = 1
-        return tick, n, tick.run(state, k, n, known)
+        ran = tick.run(state, k, n)
+        known[:0] = [new for new, _ in ran[1:]]
+        return ran
 
     def _recorded(self, kind: _Kind) -> Recording:
         loop, k = self._flying.loop, self._flying.k

@@ -15,7 +15,7 @@ import numpy as np
 
 from gnc.batch.evaluation import evaluated
 from gnc.batch.program import Program, Recorder, Rows, of_steps, of_trials
-from gnc.batch.python_parts import Returned, Unknown, collected, read
+from gnc.batch.python_parts import Returned, Unknown, collected, reader
 from gnc.batch.stages import Stages
 from gnc.flying import Flying, Waiting
 from gnc.instant import Clock, Instant
@@ -37,11 +37,7 @@ class Made(NamedTuple):
 
     name: str
     time: Instant
-    tree: Any  # with `Numbers` in place of symbols
-
-    def read(self, made: np.ndarray, k: int) -> Any:
-        """Return the innovation from what the k-th tick has made, (trials, numbers)."""
-        return read(self.tree, made, k)
+    read: Callable[[np.ndarray, int], Any]  # from what a tick has made (trials, numbers), and its number
 
 
 @dataclass
@@ -75,7 +71,7 @@ class Recording:
         flying, slots = _OnSymbols(self.loop, self.clock), self.slots.symbols(recorder)
 
         def collect(name: str, time: Any, tree: Any) -> None:
-            self.made.append(Made(name, time, collected(tree, numbers)))
+            self.made.append(Made(name, time, reader(collected(tree, numbers))))
 
         flying.put(k, self.slots.used(slots, waiting), waiting)
         flying.tick(collect if self.innovations else None)
@@ -134,7 +130,7 @@ class RecordedTick:
             program = Program(recorder.trials, recorder.tape, results, recorder.state_size, recorder.given)
             self.program, self._used = program, program.used
         else:
-            self.most, self._used = 1, [True] * sum(one.memory is None for one in recorder.given)
+            self._used = [True] * sum(one.memory is None for one in recorder.given)
 
     def longest(self, k: int, most: int) -> int:
         """Return how many ticks from the k-th on may be run at once: 0 if the tick is of another kind."""
@@ -146,23 +142,35 @@ class RecordedTick:
             n //= 2
         return n
 
-    def run(self, state: np.ndarray, k: int, n: int, variants: list[RecordedTick]) -> np.ndarray:
-        """Run n ticks from the k-th on, in place; return what they make (n, trials, numbers)."""
-        recorder = self.recording.recorder
-        made = np.empty((n, recorder.trials, self.numbers))
+    def run(self, state: np.ndarray, k: int, n: int) -> list[tuple[RecordedTick, np.ndarray]]:
+        """Run up to n ticks from the k-th on, in place; return them with what they make (ticks, trials, numbers).
+
+        Fewer are run where a part in Python returns another structure; the tick with that comes last.
+        """
+        made = np.empty((n, self.recording.recorder.trials, self.numbers))
         rows = self.recording.rows(k, n, iter(self._used))
         if self.stages is None:
             self.program.run(state, rows, n, of_steps(made) if self.numbers else None)
-        elif (other := self.stages.run(state, rows, k, made[0])) is not None:
-            number, tree = other
-            known = [cut.returned for cut in recorder.cuts[:number] if cut.returned]
-            following = iter(rows)
+            return [(self, made)]
+        done, other = self.stages.run(state, rows, k, made)
+        if other is not None:
+            for stream in self._streams():
+                stream.give_back(n - done - 1)
+            following = (row and row.shifted(done * row.time_step) for row in rows)
             by_source = {key: [next(following) for _ in found] for key, found in self.clock.symbols.items()}
-            discovery = _Discovery(self.recording, known, self.stages.returned[:number], by_source)
-            discovery.returns(tree)
-            tick, made[0] = discovery.run(state, k)
-            variants.insert(0, tick)
-        return made
+            tick, numbers = self._discovered(*other, state, k + done, by_source)
+            return [(self, made[:done]), (tick, numbers[None])]
+        return [(self, made)]
+
+    def _discovered(
+        self, number: int, tree: Any, state: np.ndarray, k: int, rows: dict[Any, list[Any]]
+    ) -> tuple[RecordedTick, np.ndarray]:
+        """Compute the tick in which a part returns another structure."""
+        known = [cut.returned for cut in self.recording.recorder.cuts[:number] if cut.returned]
+        values = self.stages.returned[:number] if self.stages else []
+        discovery = _Discovery(self.recording, known, values, rows)
+        discovery.returns(tree)
+        return discovery.run(state, k)
 
     def _streams(self) -> Iterator[Stream]:
         return (source.stream for source in self.clock.sources if isinstance(source, Noise))

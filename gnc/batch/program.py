@@ -253,23 +253,39 @@ class Program:
         table += [(0, 0, 0, tape.inputs + state, self.made)]
         self._table = np.array(table, np.int64)
         self._address, self._first = _address(self._table), 2 + len(self._staying)
+        self.output = self._table[-1]
         self._bound: np.ndarray | None = None  # the state whose address is in the table
 
     def run(self, state: np.ndarray, timed: Sequence[Rows | None], steps: int, made: Rows | None = None) -> None:
         """Take steps from a state (trials, numbers), in place; an input that is not `used` may be None."""
-        table = self._table
-        if state is not self._bound:
-            if state.shape != (self.trials, self._size) or state.dtype != float or not state.flags.c_contiguous:
-                raise ValueError(f"state: expected an array of floats {(self.trials, self._size)}, without gaps")
-            self._bound, table[1, 0] = state, _address(state)
+        self.put(state, made)
         if self.made and made is None:
             raise ValueError("made: expected rows for what comes out of every step")
         changing = [rows[:3] for rows, used in zip(timed, self.used, strict=True) if used and rows is not None]
         if changing:
-            table[self._first : -1, :3] = changing
-        if made is not None:
-            table[-1, :3] = made[:3]
+            self._table[self._first : -1, :3] = changing
         self._function(self._address, self.trials, steps)
+
+    def put(self, state: np.ndarray, made: Rows | None) -> None:
+        """Tell where the state is, and where what comes out goes."""
+        if state is not self._bound:
+            if state.shape != (self.trials, self._size) or state.dtype != float or not state.flags.c_contiguous:
+                raise ValueError(f"state: expected an array of floats {(self.trials, self._size)}, without gaps")
+            self._bound, self._table[1, 0] = state, _address(state)
+        if made is not None:
+            self.output[:3] = made[:3]
+
+    def place(self, number: int, rows: Rows) -> np.ndarray | None:
+        """Tell where an input is of which every step has its own; return its row of the table, None if not `used`."""
+        if not self.used[number]:
+            return None
+        row = self._table[self._first + sum(self.used[:number])]
+        row[:3] = rows[:3]
+        return row
+
+    def step(self) -> None:
+        """Take one step with everything where it was told to be."""
+        self._function(self._address, self.trials, 1)
 
 
 def _used(tape: Tape, results: list[int]) -> set[int]:

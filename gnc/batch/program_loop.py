@@ -15,6 +15,7 @@ from gnc.batch.llvm_writer import Writer
 from gnc.batch.program_code import calling_function
 from gnc.batch.tape import Tape
 from gnc.batch.tile import declarations, run_tile
+from gnc.batch.transposing import SIDE, move_squares
 from gnc.batch.vector_code import splat
 
 COLUMNS = 5
@@ -97,12 +98,27 @@ class _Row:
             w.do(f"store {vector} {all_lanes}, ptr {w.further(near, i, 8 * width)}, align {8 * width}")
 
     def _each_lane(self, w: Writer, width: int, tile: str, step: str, scatter: bool) -> None:
-        """Go through the lanes; those beyond the last trial do as it does."""
+        """Go through the lanes, in squares that are transposed where the tile is full; the rest number by number."""
         now, slot = w.further(self.memory, step, self.time_step), w.further("%buffer", self.slot, 8 * width)
+        if width % SIDE:
+            self._one_by_one(w, width, (now, slot, tile), "0", scatter)
+            return
+        full = w.let(f"icmp sle i64 {w.let(f'add i64 {tile}, {width - 1}')}, %last")
+        squares = w.let(f"select i1 {full}, i64 {w.let(f'and i64 {self.size}, {-SIDE}')}, i64 0")
+        first = w.further(now, tile, self.trial_step)
+        trials = [w.further(first, str(lane), self.trial_step) for lane in range(width)]
+        move_squares(w, trials, slot, squares, width, scatter)
+        self._one_by_one(w, width, (now, slot, tile), squares, scatter)
+
+    def _one_by_one(self, w: Writer, width: int, places: tuple[str, str, str], first: str, scatter: bool) -> None:
+        """Copy the numbers from the first on; lanes beyond the last trial do as it does."""
+        now, slot, tile = places
+        rest = w.let(f"sub i64 {self.size}, {first}")
         with w.loop(width) as lane:
             trial = w.smaller(w.let(f"add i64 {tile}, {lane}"), "%last")
             far, near = w.further(now, trial, self.trial_step), w.let(f"getelementptr double, ptr {slot}, i64 {lane}")
-            with w.loop(self.size) as i:
+            with w.loop(rest) as number:
+                i = w.let(f"add i64 {number}, {first}")
                 there, here = w.let(f"getelementptr double, ptr {far}, i64 {i}"), w.further(near, i, 8 * width)
                 source, target = (here, there) if scatter else (there, here)
                 w.do(f"store double {w.let(f'load double, ptr {source}')}, ptr {target}")

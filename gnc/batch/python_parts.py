@@ -25,12 +25,19 @@ class Numbers:
     core: Core
     test: bool  # whether 1 and 0 stand for tests
 
-    def read(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the array (trials, *core) from numbers (trials, all), as a view where possible."""
-        core, first = self.core, self.first
-        part = numbers[:, first : first + math.prod(core)] if core else numbers[:, first]
-        part = part.reshape(len(numbers), *core) if len(core) > 1 else part
-        return part != 0.0 if self.test else part
+    @property
+    def columns(self) -> slice:
+        """The places among all numbers."""
+        return slice(self.first, self.first + math.prod(self.core))
+
+    def reader(self) -> Callable[[np.ndarray, int], np.ndarray]:
+        """Return the function that takes the array (trials, *core) from numbers (trials, all), mostly as a view."""
+        core, key = self.core, (slice(None), self.columns if self.core else self.first)
+        if self.test:
+            return lambda numbers, _: (numbers[key] != 0.0).reshape(-1, *core)
+        if len(core) < 2:
+            return lambda numbers, _: numbers[key]
+        return lambda numbers, _: numbers[key].reshape(-1, *core)
 
 
 def collected(tree: Tree, numbers: list[Any]) -> Tree:
@@ -46,13 +53,17 @@ def collected(tree: Tree, numbers: list[Any]) -> Tree:
     return mapped(place, tree)
 
 
-def read(tree: Tree, numbers: np.ndarray, k: int) -> Tree:
-    """Return a collected tree with arrays of trials, and with times of the k-th tick."""
-
-    def value(leaf: Any) -> Any:
-        return leaf.read(numbers) if isinstance(leaf, Numbers) else leaf.at(k) if hasattr(leaf, "as_number") else leaf
-
-    return mapped(value, tree)
+def reader(tree: Tree) -> Callable[[np.ndarray, int], Tree]:
+    """Return the function (numbers, k) that gives a collected tree with arrays of trials, and times of the k-th tick."""
+    if isinstance(tree, tuple):
+        parts = [reader(part) for part in tree]
+        make = type(tree)._make if hasattr(tree, "_fields") else tuple
+        return lambda numbers, k: make([part(numbers, k) for part in parts])
+    if isinstance(tree, Numbers):
+        return tree.reader()
+    if hasattr(tree, "as_number"):
+        return lambda numbers, k: tree.at(k)
+    return lambda numbers, k: tree
 
 
 class Returned:
@@ -74,21 +85,18 @@ class Returned:
         """Write the numbers of a tree (trials, numbers), and tell whether the tree has this structure."""
         if structure(tree) != self._structure:
             return False
-        for leaf, kind in zip(leaves(tree), self._leaves, strict=True):
-            if not isinstance(kind, Numbers):
-                if leaf is not kind and not (isinstance(kind, (str, bool)) and leaf == kind):
-                    return False
-            elif not self._write(leaf, kind, target):
-                return False
-        return True
+        return all(self._write(leaf, kind, target) for leaf, kind in zip(leaves(tree), self._leaves, strict=True))
 
-    def _write(self, leaf: Any, kind: Numbers, target: np.ndarray) -> bool:
-        array = np.asarray(leaf)
+    def _write(self, leaf: Any, kind: Any, target: np.ndarray) -> bool:
+        if not isinstance(kind, Numbers):
+            return leaf is kind or (isinstance(kind, (str, bool)) and leaf == kind)
+        array = leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)
         shape = array.shape[1:] if has_trials(leaf, self.trials) else array.shape
         if shape != kind.core or (array.dtype == bool) != kind.test or array.dtype.kind not in "fiub":
             return False
-        flat = array.reshape(-1, math.prod(shape)) if array.shape != shape or len(shape) != 1 else array
-        target[:, kind.first : kind.first + math.prod(shape)] = flat
+        if array.ndim != 2 or array.shape == shape:
+            array = array.reshape(-1, math.prod(shape))
+        target[:, kind.columns] = array
         return True
 
     def filled(self, symbols: Callable[[Numbers], Any]) -> Tree:
@@ -113,9 +121,17 @@ class Cut:
     returned: Returned | None = None
     slot: int = 0  # first input of the tape that stands for what is returned
 
+    def __post_init__(self) -> None:
+        """Prepare to read arguments quickly."""
+        self._read = reader(self.args)
+
     def call(self, numbers: np.ndarray, k: int) -> Tree:
         """Call the part at the k-th tick, with new arrays: the part may keep them."""
-        return self.function(*read(self.args, numbers[:, : len(self.operands)].copy(), k))
+        return self.function(*self._read(numbers[:, : len(self.operands)].copy(), k))
+
+    def returns(self, tree: Tree, target: np.ndarray) -> bool:
+        """Write what the part has returned, and tell whether the structure is the expected one."""
+        return self.returned is not None and self.returned.write(tree, target)
 
 
 class Unknown(BaseException):

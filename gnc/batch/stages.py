@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.program import Input, Program, Recorder, Rows, of_block
+from gnc.batch.program import Input, Program, Recorder, Rows, of_block, of_steps
 from gnc.batch.scalar import TESTS, operate
 from gnc.batch.tape import Entry, Symbol, Tape
 
@@ -55,27 +55,46 @@ class Stages:
         self.returned = [np.empty((trials, cut.returned.size)) for cut in self.cuts if cut.returned]
         self._none = np.empty((trials, 0))
 
-    def run(self, state: np.ndarray, timed: Sequence[Rows | None], k: int, made: np.ndarray) -> tuple[int, Any] | None:
-        """Take one step in place; a part that returns something of another structure stops it: (number, returned)."""
-        for number, cut in enumerate(self.cuts):
-            self._run(number, self._none, state, timed, self._between[number])
-            tree = cut.call(self._between[number], k)
-            if not cut.returned or not cut.returned.write(tree, self.returned[number]):
-                return number, tree
-        self._run(len(self.cuts), state, state, timed, made)
-        return None
+    def run(
+        self, state: np.ndarray, timed: Sequence[Rows | None], k: int, made: np.ndarray
+    ) -> tuple[int, tuple[int, Any] | None]:
+        """Take steps in place, and leave what they make (steps, trials, numbers).
 
-    def _run(self, number: int, own: np.ndarray, state: np.ndarray, timed: Any, made: np.ndarray) -> None:
-        program, sources = self._programs[number]
-        rows = [self._rows(source, state, timed) for source in sources]
-        if number == len(self.cuts) or made.shape[1]:
-            program.run(own, rows, 1, of_block(made))
+        Return how many were taken. A part that returns something of another structure stops them: then there is also
+        the number of the part, and what it returned.
+        """
+        moving = self._placed(state, timed, made)
+        programs, last = [program for program, _ in self._programs], len(self.cuts)
+        for step in range(len(made)):
+            for number, cut in enumerate(self.cuts):
+                programs[number].step()
+                tree = cut.call(self._between[number], k + step)
+                if not cut.returns(tree, self.returned[number]):
+                    return step, (number, tree)
+            programs[last].step()
+            for row, by in moving:
+                row[0] += by
+        return len(made), None
 
-    def _rows(self, source: _Source, state: np.ndarray, timed: Any) -> Rows | None:
-        if source.kind == "timed":
-            return timed[source.number]
+    def _placed(self, state: np.ndarray, timed: Sequence[Rows | None], made: np.ndarray) -> list[tuple[Any, int]]:
+        """Tell the programs where everything is; return the rows of their tables that move on from step to step."""
+        moving = []
+        fixed = of_block(state)
+        for number, (program, sources) in enumerate(self._programs):
+            for i, source in enumerate(sources):
+                rows = timed[source.number] if source.kind == "timed" else self._fixed(source, fixed)
+                if rows is not None and program.place(i, rows) is not None and rows.time_step:
+                    moving.append((program.place(i, rows), rows.time_step))
+            if number < len(self.cuts):
+                program.put(self._none, of_block(self._between[number]))
+            else:
+                program.put(state, of_steps(made))
+                moving.append((program.output, made.strides[0]))
+        return moving
+
+    def _fixed(self, source: _Source, state: Rows) -> Rows:
         if source.kind == "state":
-            return of_block(state)
+            return state
         if source.kind == "returned":
             return of_block(self.returned[source.number])
         kept = of_block(self._between[source.number])
