@@ -15,6 +15,7 @@ from gnc.batch.choice import chosen, when
 from gnc.batch.derivative import jacobian
 from gnc.batch.functions import as_numbers, copysign, maximum, minimum, where
 from gnc.batch.kernel import JIT_OFF, Kernel, batched, blank, python_part, recording
+from gnc.batch.tangent import tangent
 
 __all__ = [
     "JIT_OFF",
@@ -30,6 +31,7 @@ __all__ = [
     "minimum",
     "python_part",
     "recording",
+    "tangent",
     "when",
     "where",
 ]

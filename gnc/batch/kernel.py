@@ -120,7 +120,7 @@ class Kernel:
         """Wrap a function; nothing is traced or compiled before the first call."""
         functools.update_wrapper(self, function)
         self.function, self.layout = function, layout
-        self._repeatable = layout.ins[: len(layout.outs)] == layout.outs
+        self.repeatable = layout.ins[: len(layout.outs)] == layout.outs
         self._alone: Callable[..., Any] = functools.partial(self._begin_alone, False)
         self._alone_repeated: Callable[..., Any] = functools.partial(self._begin_alone, True)
 
@@ -146,7 +146,7 @@ class Kernel:
         n is a whole number, or an array of them with the trials' leading axes; a trial whose n is NaN or negative is
         lost, so that a kernel may compute the counts.
         """
-        if not self._repeatable:
+        if not self.repeatable:
             raise TypeError(f"{self.__name__}.repeat: the results do not have the shapes of the first arguments")
         if isinstance(n, int) and n < 0:
             raise ValueError(f"{self.__name__}.repeat: n: expected a whole number >= 0, got {n}")

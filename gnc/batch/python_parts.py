@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gnc.batch.scalar import Scalar, is_test
-from gnc.trees import Core, Tree, has_trials, leaves, mapped, structure
+from gnc.trees import Core, Tree, has_trials, leaves, mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def collected(tree: Tree, numbers: list[Any]) -> Tree:
 
 
 def reader(tree: Tree) -> Callable[[np.ndarray, int], Tree]:
-    """Return the function (numbers, k) that gives a collected tree with arrays of trials, and times of the k-th tick."""
+    """Return the function (numbers, k) that gives a collected tree with arrays of trials, and the time of tick k."""
     if isinstance(tree, tuple):
         parts = [reader(part) for part in tree]
         make = type(tree)._make if hasattr(tree, "_fields") else tuple
@@ -70,34 +70,46 @@ class Returned:
     """The structure of what a part returns: arrays of trials and numbers, which change, and leaves that do not."""
 
     def __init__(self, tree: Tree, trials: int) -> None:
-        self.trials, self._structure, self._tree, self.size = trials, structure(tree), tree, 0
+        self._trials, self._tree, self.size = trials, tree, 0
         self._leaves = [self._kind(leaf) for leaf in leaves(tree)]
+        self.write = self._writer(tree, iter(self._leaves))  # (tree, numbers): False if the structure is another one
 
     def _kind(self, leaf: Any) -> Any:
         array = np.asarray(leaf) if isinstance(leaf, (float, int, np.ndarray, np.generic)) else None
         if array is None or isinstance(leaf, bool) or array.dtype.kind not in "fiub":
             return leaf
-        core = array.shape[1:] if has_trials(leaf, self.trials) else array.shape
+        core = array.shape[1:] if has_trials(leaf, self._trials) else array.shape
         self.size += math.prod(core)
         return Numbers(self.size - math.prod(core), core, array.dtype == bool)
 
-    def write(self, tree: Tree, target: np.ndarray) -> bool:
-        """Write the numbers of a tree (trials, numbers), and tell whether the tree has this structure."""
-        if structure(tree) != self._structure:
-            return False
-        return all(self._write(leaf, kind, target) for leaf, kind in zip(leaves(tree), self._leaves, strict=True))
+    def _writer(self, tree: Tree, kinds: Iterator[Any]) -> Callable[[Tree, np.ndarray], bool]:
+        if not isinstance(tree, tuple):
+            kind = next(kinds)
+            return self._writer_of_numbers(kind) if isinstance(kind, Numbers) else lambda leaf, _: _same(leaf, kind)
+        structure, count, parts = type(tree), len(tree), [self._writer(part, kinds) for part in tree]
 
-    def _write(self, leaf: Any, kind: Any, target: np.ndarray) -> bool:
-        if not isinstance(kind, Numbers):
-            return leaf is kind or (isinstance(kind, (str, bool)) and leaf == kind)
-        array = leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)
-        shape = array.shape[1:] if has_trials(leaf, self.trials) else array.shape
-        if shape != kind.core or (array.dtype == bool) != kind.test or array.dtype.kind not in "fiub":
-            return False
-        if array.ndim != 2 or array.shape == shape:
-            array = array.reshape(-1, math.prod(shape))
-        target[:, kind.columns] = array
-        return True
+        def write(given: Tree, target: np.ndarray) -> bool:
+            if type(given) is not structure or len(given) != count:
+                return False
+            return all([part(leaf, target) for part, leaf in zip(parts, given, strict=True)])  # a list is faster
+
+        return write
+
+    def _writer_of_numbers(self, kind: Numbers) -> Callable[[Any, np.ndarray], bool]:
+        shape, key, dtype = (
+            (self._trials, *kind.core),
+            (slice(None), kind.columns),
+            np.dtype(bool if kind.test else float),
+        )
+
+        def write(leaf: Any, target: np.ndarray) -> bool:
+            array = leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)
+            if array.shape not in (shape, kind.core) or (array.dtype is not dtype and not _alike(array.dtype, dtype)):
+                return False
+            target[key] = array if array.ndim == 2 and array.shape == shape else array.reshape(-1, math.prod(kind.core))
+            return True
+
+        return write
 
     def filled(self, symbols: Callable[[Numbers], Any]) -> Tree:
         """Return the tree with symbols in place of what changes."""
@@ -108,6 +120,15 @@ class Returned:
             return symbols(kind) if isinstance(kind, Numbers) else kind
 
         return mapped(symbol, self._tree)
+
+
+def _same(leaf: Any, kind: Any) -> bool:
+    return leaf is kind or (isinstance(kind, (str, bool)) and leaf == kind)
+
+
+def _alike(a: np.dtype, b: np.dtype) -> bool:
+    """Tell whether numbers of both types go where numbers of the second go."""
+    return a == b or (a.kind in "fiu" and b.kind == "f")
 
 
 @dataclass

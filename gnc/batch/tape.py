@@ -61,7 +61,11 @@ class Tape:
         masked = self._mask is not True
         indices = tuple(map(self.index, (*operands, self._mask) if masked else operands))
         made = self.record(Entry("call", indices, self.call_number(Call(kernel, repeating, masked))))
-        return [Symbol(self, self.record(Entry("part", (made,), str(i)))) for i in range(kernel.layout.outputs)]
+        return self.parts(made, kernel.layout.outputs)
+
+    def parts(self, call: int, count: int) -> list[Symbol]:
+        """Return the numbers that come of a call."""
+        return [Symbol(self, self.record(Entry("part", (call,), str(i)))) for i in range(count)]
 
     def call_number(self, call: Call) -> str:
         """Return the number of a call, as entries name it."""
