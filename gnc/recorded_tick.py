@@ -8,7 +8,7 @@ that happens for the first time is computed by NumPy, entry by entry (`discover`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from gnc.batch.evaluation import evaluated
 from gnc.batch.program import Program, Recorder, Rows, of_steps, of_trials
 from gnc.batch.python_parts import Returned, Unknown, collected, reader
 from gnc.batch.stages import Stages
-from gnc.flying import Flying, Waiting
+from gnc.flying import Flying, Moment, Waiting
 from gnc.instant import Clock, Instant
 from gnc.noise import Stream
 from gnc.state_slots import StateSlots
@@ -50,6 +50,7 @@ class Recording:
     innovations: bool
     opaque: dict[str, str]
     returned: list[Returned] = field(default_factory=list)
+    observe: Callable[[Moment], Any] | None = None  # what else comes out of the tick: arrays of numbers
     made: list[Made] = field(init=False)
     results: list[int] | None = field(
         init=False, default=None
@@ -75,6 +76,8 @@ class Recording:
 
         flying.put(k, self.slots.used(slots, waiting), waiting)
         flying.tick(collect if self.innovations else None)
+        if self.observe is not None:
+            collected(self.observe(flying.moment()), numbers)
         flying.move()
         self.after = flying.waiting()
         state = self.slots.numbers(recorder, slots, flying.state(), self.after)
@@ -176,9 +179,15 @@ class RecordedTick:
         return (source.stream for source in self.clock.sources if isinstance(source, Noise))
 
 
-def discover(recording: Recording, state: np.ndarray, k: int) -> tuple[RecordedTick, np.ndarray]:
-    """Compute a tick with parts in Python for the first time, in place; return it and what it makes."""
-    return _Discovery(recording, [], [], {}).run(state, k)
+def discover(
+    recording: Recording, state: np.ndarray, k: int, rows: dict[Any, list[Any]] | None = None
+) -> tuple[RecordedTick, np.ndarray]:
+    """Compute a tick with parts in Python for the first time, in place; return it and what it makes.
+
+    `rows` are inputs that are not to be asked for, by the key of their source: for noise, the stream; and changes of
+    parameters, by their identity.
+    """
+    return _Discovery(recording, [], [], rows or {}).run(state, k)
 
 
 class _Discovery:
@@ -197,7 +206,7 @@ class _Discovery:
         one.write(tree, values)
         self.known, self.values = [*self.known, one], [*self.values, values]
         try:
-            self.recording = Recording(old.loop, old.slots, old.start, old.innovations, old.opaque, self.known)
+            self.recording = replace(old, returned=self.known)
         except Exception as error:  # the state has changed its structure
             for key in self.rows:
                 if isinstance(key, Stream):
@@ -222,7 +231,10 @@ class _Discovery:
                 self.rows[key] = source.rows(k, 1, iter([True] * len(symbols)))
         columns, rows = dict(enumerate(state.T)), iter([row for key in clock.symbols for row in self.rows[key]])
         for one in recorder.given:
-            block = next(rows).read(recorder.trials, one.size) if one.memory is None else one.memory
+            if one.memory is None:
+                block = next(rows).read(recorder.trials, one.size)
+            else:  # what is known of a parameter is its change
+                block = one.memory.reshape(-1, one.size) + self.rows.get(id(one.original), [0.0])[0]
             columns |= {one.slot + i: column for i, column in enumerate(block.reshape(-1, one.size).T)}
         for cut, values in zip(recorder.cuts, self.values, strict=False):
             columns |= {cut.slot + i: column for i, column in enumerate(values.T)}

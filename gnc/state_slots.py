@@ -42,10 +42,11 @@ class StateSlots:
         except TypeError:
             return False
 
-    def pack(self, state: State, waiting: Waiting) -> np.ndarray:
-        """Return the numbers of a state."""
+    def pack(self, state: State, waiting: Waiting, before: np.ndarray | None = None) -> np.ndarray:
+        """Return the numbers of a state; slots that are not in use have those of before, or of examples."""
+        slots = self._empty if before is None else self.packing.unpack(before)
         happened = tuple(np.array(np.broadcast_to(x, self._happened.shape)) for x in state.happened)
-        return self.packing.pack(self._put(state._replace(happened=happened), waiting, self._empty))
+        return self.packing.pack(self._put(state._replace(happened=happened), waiting, slots))
 
     def unpack(self, numbers: np.ndarray, waiting: Waiting) -> State:
         """Return the state with these numbers, in new arrays."""
