@@ -1,6 +1,7 @@
-"""A time that stands for many: what the parts of a loop are given while a tick of it is being recorded.
+"""A time that stands for many: what the parts of a loop are given while one of its ticks is recorded.
 
-A part may add to it, compare it with a number, hand it to a kernel, and look something up at it:
+A part may add to such a time, multiply and divide it, compare it with a number, hand it to a kernel, and look something
+up at it:
 
     env = t.look_up(self.rows, self.h) if isinstance(t, Instant) else ...      a row of a table for every h seconds
 
@@ -66,7 +67,7 @@ class Clock:
     """Hands out instants while a tick is recorded, and remembers what was asked of them."""
 
     h: float
-    tick: int  # that is recorded
+    tick: int  # the number of the recorded tick
     recorder: Recorder
     guards: list[Guard] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)  # of the inputs of every step, in their order; each with `rows`
@@ -85,7 +86,7 @@ class Clock:
 
 
 class Instant:
-    """The time of a tick so many ticks from the one that is recorded, with what was added to it."""
+    """The time of a tick, counted from the recorded tick, with what was added to the time."""
 
     def __init__(self, clock: Clock, ticks: int, added: tuple[float, ...] = ()) -> None:
         self.clock, self._ticks, self._added = clock, ticks, added
@@ -106,6 +107,17 @@ class Instant:
 
     def __sub__(self, less: Any) -> Any:
         return self + -less if isinstance(less, (int, float)) else NotImplemented
+
+    def __rsub__(self, more: Any) -> Any:
+        return more - self.as_number()
+
+    def __mul__(self, factor: Any) -> Any:
+        return self.as_number() * factor
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Any:
+        return self.as_number() / divisor
 
     def _compare(self, compare: Callable[[float, float], bool], bound: Any) -> bool:
         if not isinstance(bound, (int, float)):

@@ -69,7 +69,7 @@ class Recording:
 
     def _record(self) -> None:
         (k, waiting), recorder, numbers = self.start, self.recorder, list[Any]()
-        flying, slots = _OnSymbols(self.loop, self.clock), self.slots.symbols(recorder)
+        flying, slots = OnSymbols(self.loop, self.clock), self.slots.symbols(recorder)
 
         def collect(name: str, time: Any, tree: Any) -> None:
             self.made.append(Made(name, time, reader(collected(tree, numbers))))
@@ -88,7 +88,7 @@ class Recording:
         return [row for source in self.clock.sources for row in source.rows(k, n, used)]
 
 
-class _OnSymbols(Flying):
+class OnSymbols(Flying):
     """A flight whose states are symbols."""
 
     def __init__(self, loop: Loop, clock: Clock) -> None:

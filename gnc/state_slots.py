@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 class StateSlots:
     """Where the parts of a state are."""
 
-    def __init__(self, flying: Flying, measurements: dict[str, Any]) -> None:
-        """Make slots for the flight, with an example of a measurement of every instrument that may be late."""
+    def __init__(self, flying: Flying, measurements: dict[str, Any], report: Any = None) -> None:
+        """Make slots for the flight, with an example of a measurement of every instrument that may be late.
+
+        `report` is an example of what the actuators tell; by default that of now.
+        """
         loop, state = flying.loop, flying.state()
         self._happened = np.full(trials_of(state), np.nan)
-        move = (state.command, loop.plant.report(state.truth)) if loop.delay else ()
+        now = loop.plant.report(state.truth) if loop.delay and report is None else report
+        move = (state.command, now) if loop.delay else ()
         marks, measured = most_waiting(loop)
         taken = tuple((measurements[name],) * n for name, n in measured.items() if name in measurements)
         self._names = [name for name in measured if name in measurements]

@@ -38,6 +38,16 @@ def leaves(tree: Tree) -> Iterator[Any]:
         yield tree
 
 
+def paths(tree: Tree, prefix: str = "") -> Iterator[str]:
+    """Give the names of the leaves in order: of fields and numbers from the root on."""
+    if isinstance(tree, tuple):
+        names = tree._fields if hasattr(tree, "_fields") else range(len(tree))
+        for name, part in zip(names, tree, strict=True):
+            yield from paths(part, f"{prefix}_{name}" if prefix else str(name))
+    else:
+        yield prefix
+
+
 def trials_of(tree: Tree) -> int:
     """Return how many trials a tree has: the length of the leading axis of its first array."""
     arrays = [leaf for leaf in leaves(tree) if isinstance(leaf, np.ndarray) and leaf.ndim]
@@ -67,6 +77,10 @@ class Packing:
         for x in arrays:
             if x.dtype not in (float, bool):
                 raise TypeError(f"a state holds arrays of floats or bools, got {x.dtype}")
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names of the arrays."""
+        return [name for name, own in zip(paths(self._tree, prefix), self._own, strict=True) if own]
 
     def fits(self, tree: Tree) -> bool:
         """Tell whether a tree differs in its numbers only."""

@@ -114,10 +114,10 @@ class Recorder:
         self.state_size += math.prod(core)
         return _tests(self._symbols(core)) if test else self._symbols(core)
 
-    def timed(self, core: Core) -> Array:
+    def timed(self, core: Core, test: bool = False) -> Array:
         """Return the symbols of an input of which every step has its own."""
         self.given.append(Input(self.tape.inputs, math.prod(core), None))
-        return self._symbols(core)
+        return _tests(self._symbols(core)) if test else self._symbols(core)
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
