@@ -39,6 +39,8 @@ class _Times(NamedTuple):
     """The time itself, as an input of every tick."""
 
     time: Instant
+    kind: str = "time"
+    names: tuple[str, ...] = ("s",)
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
         """Return the rows of n ticks from the k-th on, if they are used."""
@@ -52,6 +54,16 @@ class _LookUp(NamedTuple):
     table: tuple[np.ndarray, ...]
     every_s: float
     places: list[Rows]  # of the parts of the table, from tick to tick
+
+    @property
+    def kind(self) -> str:
+        """What the table is of."""
+        return type(self.table).__name__.lower()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its parts."""
+        return getattr(self.table, "_fields", tuple(map(str, range(len(self.table)))))
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
         """Return the rows of n ticks from the k-th on, where they are used."""

@@ -14,6 +14,7 @@ import typer
 from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios.design import app as design
+from gnc.scenarios.export import app as export
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.study.command import app as study
 
@@ -26,6 +27,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
+app.add_typer(export, name="export")
 
 
 class Stopped(Exception):

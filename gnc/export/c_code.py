@@ -132,7 +132,7 @@ class CUnit:
 
     def _name(self, kernel: Kernel, end: str) -> str:
         plain = "".join(c if c.isalnum() else "_" for c in kernel.__name__).strip("_")
-        names = (f"{self.prefix}_{plain}{end}{number}" for number in itertools.chain([""], itertools.count(2)))
+        names = (f"{self.prefix}_kernel_{plain}{end}{number}" for number in itertools.chain([""], itertools.count(2)))
         name = next(name for name in names if name not in self._names.values())
         self._names[kernel, bool(end)] = name
         return name

@@ -10,6 +10,7 @@ are kept as test vectors. `software_files` writes all of it as C.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,6 +59,8 @@ class Software:
     ticks: list[SoftwareTick] = field(default_factory=list)
     vectors: list[Vector] = field(default_factory=list)
     sources: dict[Any, str] = field(default_factory=dict)  # names of times and tables, by the keys of the clock
+    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # of all inputs: names and sizes of their arrays
+    about: dict[str, str] = field(default_factory=dict)  # what times and tables are
     _kinds: dict[Any, list[SoftwareTick]] = field(default_factory=dict)
     _examples: dict[str, Tree] = field(default_factory=dict)
 
@@ -75,7 +78,9 @@ class Software:
 
     def _take_down(self, flying: _Listening, before: State, waiting: Waiting) -> None:
         self._examples |= flying.heard
-        self.packings |= {name: Packing(tree) for name, tree in flying.heard.items() if name not in self.packings}
+        for name in [name for name in flying.heard if name not in self.packings]:
+            packing = self.packings[name] = Packing(flying.heard[name])
+            self.fields[name] = dict(zip(packing.names(name), map(math.prod, packing.cores), strict=True))
         if not self.ticks:
             self._make_slots(before)
         tick = self._tick((tuple(flying.heard), self.loop.commanded.due(flying.k), waiting), flying.k, waiting)
@@ -111,9 +116,11 @@ class Software:
             results = recorder.results(state)
         outside = {one.slot for inputs in flying.inputs.values() for one in inputs}
         timed = iter([one for one in recorder.given if one.memory is None and one.slot not in outside])
-        for key, symbols in flying.times.symbols.items():
-            name = self.sources.setdefault(key, f"source{len(self.sources)}")
-            flying.inputs[name] = [next(timed) for _ in symbols]
+        for (key, symbols), source in zip(flying.times.symbols.items(), flying.times.sources, strict=True):
+            name = self.sources.setdefault(key, f"{source.kind}{len(self.sources)}")
+            inputs = flying.inputs[name] = [next(timed) for _ in symbols]
+            self.fields[name] = {f"{name}_{part}": one.size for part, one in zip(source.names, inputs, strict=True)}
+            self.about[name] = f"{source.kind} at {source.time.at(0):+g} s from the tick"
         tick = SoftwareTick(len(self.ticks), recorder, flying.times, results, flying.inputs)
         self.ticks.append(tick)
         self._kinds[kind].append(tick)

@@ -17,8 +17,9 @@ import numpy as np
 from gnc import __version__
 from gnc.export.c_code import CUnit, literal
 from gnc.export.kernel_files import digest, makefile, operations, source_file, table, test_program, write_files
-from gnc.export.software import Software, SoftwareTick
+from gnc.export.software import Software, SoftwareTick, Vector
 
+_SIGNS = {"lt": ("<", ">="), "le": ("<=", ">"), "gt": (">", "<="), "ge": (">=", "<")}  # and their opposites
 Fields = dict[str, int]  # of a struct: name and how many doubles
 
 
@@ -44,17 +45,16 @@ def state_fields(software: Software) -> Fields:
     return dict(zip(packing.names(), map(math.prod, packing.cores), strict=True))
 
 
-def input_fields(software: Software) -> dict[str, Fields]:
-    """Return the fields of the inputs, by what they belong to."""
-    found = {
-        name: dict(zip(packing.names(name), map(math.prod, packing.cores), strict=True))
-        for name, packing in software.packings.items()
-    }
+def input_fields(software: Software) -> Fields:
+    """Return the fields of the inputs that any tick uses."""
+    used = set()
     for tick in software.ticks:
-        for name in software.sources.values():
-            if name in tick.inputs:
-                found[name] = {f"{name}_{i}": one.size for i, one in enumerate(tick.inputs[name])}
-    return found
+        tape = tick.recorder.tape
+        slots = {tape.entries[i].operands[0] for i in tape.needed(tick.results) if tape.entries[i].op == "input"}
+        for name, inputs in tick.inputs.items():
+            pairs = zip(software.fields[name], inputs, strict=True)
+            used |= {field for field, one in pairs if not slots.isdisjoint(range(one.slot, one.slot + one.size))}
+    return {field: size for own in software.fields.values() for field, size in own.items() if field in used}
 
 
 def _places(fields: Fields, struct: str) -> list[str]:
@@ -63,9 +63,9 @@ def _places(fields: Fields, struct: str) -> list[str]:
 
 def _step(unit: CUnit, software: Software, tick: SoftwareTick, name: str) -> None:
     """Write the function of one kind of tick, and its parameters."""
-    fields, recorder = input_fields(software), tick.recorder
+    recorder = tick.recorder
     places = dict(enumerate(_places(state_fields(software), "state")))
-    for inputs, own in ((tick.inputs[key], fields[key]) for key in tick.inputs):
+    for inputs, own in ((tick.inputs[key], software.fields[key]) for key in tick.inputs):
         slots = (one.slot + i for one in inputs for i in range(one.size))
         places |= dict(zip(slots, _places(own, "inputs"), strict=True))
     tables = []
@@ -75,7 +75,7 @@ def _step(unit: CUnit, software: Software, tick: SoftwareTick, name: str) -> Non
             f"    static const double p{number}[{one.size}] = {{{', '.join(map(literal, values.tolist()))}}};"
         )
         places |= {one.slot + i: f"p{number}[{i}]" for i in range(one.size)}
-    step = f"{name}_step{tick.number}"
+    step = f"{name}_tick{tick.number}"
     targets = [place.replace("state->", "next.") for place in _places(state_fields(software), "state")]
     ordered = [places[slot] for slot in range(recorder.tape.inputs)]
     changed = [
@@ -106,7 +106,7 @@ def _init(software: Software, name: str) -> str:
 
 def _choice(software: Software, name: str) -> str:
     cases = [
-        f"    case {t.number}:\n        {name}_step{t.number}(state, inputs);\n        return 0;"
+        f"    case {t.number}:\n        {name}_tick{t.number}(state, inputs);\n        return 0;"
         for t in software.ticks
     ]
     head = f"int {name}_step({name}_state_t *state, const {name}_inputs_t *inputs, int tick)"
@@ -114,18 +114,22 @@ def _choice(software: Software, name: str) -> str:
 
 
 def _header(software: Software, unit: CUnit, name: str) -> str:
-    guard, inputs = f"{name.upper()}_H", input_fields(software)
-    whole = {field: size for fields in inputs.values() for field, size in fields.items()}
-    about = {field: key for key, fields in inputs.items() for field in fields}
+    guard = f"{name.upper()}_H"
+    about = {field: software.about.get(key, key) for key, own in software.fields.items() for field in own}
     lines = [f"/* Flight software written by gnc {__version__}; the source has the hash {digest(unit)}.", " *"]
     for tick in software.ticks:
-        guards = [f"{'' if g.outcome else 'not '}{g.compare.__name__}({g.bound:g} s)" for g in tick.clock.guards]
-        when = f" Holds while the time is {', '.join(guards)}." if guards else ""
+        guards = {
+            f"{_SIGNS[guard.compare.__name__][not guard.outcome]} {guard.bound:g} s" for guard in tick.clock.guards
+        }
+        when = f" Holds at times {', '.join(sorted(guards))}." if guards else ""
         given = ", ".join(tick.inputs) or "nothing"
         lines.append(f" * Tick {tick.number} takes {given}.{when}")
-        lines.append(f" *     {operations(unit.counts[f'{name}_step{tick.number}'])}.")
+        lines.append(f" *     {operations(unit.counts[f'{name}_tick{tick.number}'])}.")
     lines += [" */", f"#ifndef {guard}", f"#define {guard}\n"]
-    lines += [*_struct(f"{name}_state_t", state_fields(software), {}), *_struct(f"{name}_inputs_t", whole, about)]
+    lines += [
+        *_struct(f"{name}_state_t", state_fields(software), {}),
+        *_struct(f"{name}_inputs_t", input_fields(software), about),
+    ]
     lines += [f"/* Begin as the flight began. */\nvoid {name}_init({name}_state_t *state);\n"]
     lines += ["/* Do what is due at a kind of tick; returns 1 if there is no such kind. */"]
     lines += [f"int {name}_step({name}_state_t *state, const {name}_inputs_t *inputs, int tick);\n", "#endif\n"]
@@ -142,8 +146,7 @@ def _struct(name: str, fields: Fields, about: dict[str, str]) -> Iterator[str]:
 def _vectors(software: Software) -> str:
     rows = []
     for vector in software.vectors:
-        given = [vector.inputs.get(key, np.zeros(sum(own.values()))) for key, own in input_fields(software).items()]
-        rows.append(np.concatenate([vector.before, *given]))
+        rows.append(np.concatenate([vector.before, *_given(software, vector)]))
     given_rows, after = np.array(rows), np.array([vector.after for vector in software.vectors])
     kinds = ", ".join(str(vector.tick) for vector in software.vectors)
     return "\n".join(
@@ -155,6 +158,16 @@ def _vectors(software: Software) -> str:
             f"static const double expected[VECTORS][{after.shape[1]}] = {{\n{table(after)}\n}};\n",
         ]
     )
+
+
+def _given(software: Software, vector: Vector) -> Iterator[np.ndarray]:
+    """Give the numbers of all fields of the inputs; zeros where a tick has none."""
+    used = input_fields(software)
+    for key, own in software.fields.items():
+        numbers = vector.inputs.get(key, np.zeros(sum(own.values())))
+        for field, part in zip(own, np.split(numbers, np.cumsum(list(own.values()))[:-1]), strict=True):
+            if field in used:
+                yield part
 
 
 def _test(software: Software, name: str) -> str:

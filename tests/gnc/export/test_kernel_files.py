@@ -47,7 +47,7 @@ def test_the_c_of_a_kernel_has_the_bits_of_python(name, tmp_path):
 def test_what_is_called_stays_a_function_and_nothing_but_basic_operations_is_used(tmp_path):
     export_kernel(twice, "exported", tmp_path)
     source = (tmp_path / "exported.c").read_text()
-    assert source.count("exported_advance(") == 3  # its definition and two calls
+    assert source.count("exported_kernel_advance(") == 3  # its definition and two calls
     for word in ("malloc", "sin(", "cos(", "pow(", "fma(", "static double"):
         assert word not in source
     assert "Operations: " in (tmp_path / "exported.h").read_text()
