@@ -56,8 +56,8 @@ def collected(tree: Tree, numbers: list[Any]) -> Tree:
 def reader(tree: Tree) -> Callable[[np.ndarray, int], Tree]:
     """Return the function (numbers, k) that gives a collected tree with arrays of trials, and the time of tick k."""
     if isinstance(tree, tuple):
-        parts = [reader(part) for part in tree]
-        make = type(tree)._make if hasattr(tree, "_fields") else tuple
+        parts, kind = [reader(part) for part in tree], type(tree)
+        make: Callable[[Any], Tree] = getattr(kind, "_make", kind)
         return lambda numbers, k: make([part(numbers, k) for part in parts])
     if isinstance(tree, Numbers):
         return tree.reader()

@@ -56,6 +56,10 @@ class Tape:
             self.entries.append(entry)
         return index
 
+    def known(self, op: str, operands: tuple[int, ...]) -> int | None:
+        """Return the index of an operation that has been recorded."""
+        return self._index.get((op, operands, ""))  # type: ignore[call-overload]  # as quick as a plain tuple
+
     def call(self, kernel: Any, operands: Sequence[Operand], repeating: bool) -> list[Symbol]:
         """Record a call and return the numbers that come of it."""
         masked = self._mask is not True
@@ -127,10 +131,12 @@ class Symbol(Scalar):
 
     def apply(self, op: str, values: list[Operand]) -> Symbol:
         """Record the operation; a + b is the same entry as b + a."""
-        operands = tuple(map(self.tape.index, values))
-        index = self.tape.record(Entry(op, tuple(sorted(operands)) if op in COMMUTATIVE else operands))
-        test = op in TESTS
-        return Symbol(self.tape, index, test)
+        tape = self.tape
+        operands = tuple([x.index if type(x) is Symbol and x.tape is tape else tape.index(x) for x in values])
+        if op in COMMUTATIVE and operands[0] > operands[1]:
+            operands = operands[::-1]
+        index = tape.known(op, operands)
+        return Symbol(tape, tape.record(Entry(op, operands)) if index is None else index, op in TESTS)
 
     def __repr__(self) -> str:
         return f"<{self.tape.entries[self.index].op} #{self.index}>"
