@@ -37,7 +37,12 @@ def fly(
     try:
         for end, recorded in _runs(loop, record is not None):
             while flying.k < end:
-                compiled.run(end, record if recorded else None)
+                try:
+                    compiled.run(end, record if recorded else None)
+                except NotRecordable as error:
+                    if error.shared is None:
+                        raise
+                    compiled.share(error.shared)
                 if progress is not None:
                     progress(min(flying.k, loop.steps), loop.steps)
     except NotRecordable as error:
@@ -110,6 +115,12 @@ class _Compiled:
             record(flying.moment())
             flying.k = k + 1
 
+    def share(self, place: int) -> None:
+        """Make room in the state for numbers that all trials share."""
+        self.land()
+        self._programs["shared"] = self._programs.get("shared", frozenset()) | {place}
+        self._programs.pop("slots")
+
     def land(self) -> None:
         """Hand the state back, so that the flight can go on tick by tick."""
         if self._state is not None:
@@ -122,7 +133,8 @@ class _Compiled:
             flying, programs = self._flying, self._programs
             try:
                 if "slots" not in programs or not programs["slots"].fits(flying, self._measurements):
-                    slots = StateSlots(flying, self._measurements)
+                    shared = programs.get("shared", frozenset())
+                    slots = StateSlots(flying, self._measurements, shared=shared)
                     for key in [key for key in programs if isinstance(key, _Kind)]:
                         del programs[key]
                     programs["slots"] = slots
@@ -130,7 +142,7 @@ class _Compiled:
                 self._waiting = flying.waiting()
                 self._state = self._slots.pack(flying.state(), self._waiting)
             except TypeError as error:
-                raise NotRecordable(str(error)) from error
+                raise NotRecordable(error) from error
         return self._state
 
     def _unknown(self) -> list[str]:
@@ -162,7 +174,7 @@ class _Compiled:
         """Run as many ticks as can be run at once; return them with what they have made."""
         k, known = self._flying.k, self._programs.setdefault(kind, [])
         if len(known) > MOST_VARIANTS:
-            raise NotRecordable("what a part returns has another structure from tick to tick")
+            raise NotRecordable(TypeError("what a part returns has another structure from tick to tick"))
         tick, n = next(((tick, n) for tick in known if (n := tick.longest(k, most))), (None, 0))
         if tick is None:
             recording = self._recorded(kind)
@@ -184,7 +196,7 @@ class _Compiled:
         try:
             return Recording(loop, self._slots, (k, kind.waiting), kind.innovations, self.opaque)
         except Exception as error:  # of any kind: whatever is done with symbols outside of parts
-            raise NotRecordable(f"{type(error).__name__}: {error}") from error
+            raise NotRecordable(error) from error
 
 
 def _later(waiting: Waiting, ticks: int) -> Waiting:

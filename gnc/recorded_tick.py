@@ -21,6 +21,7 @@ from gnc.flying import Flying, Moment, Waiting
 from gnc.instant import Clock, Instant
 from gnc.noise import Stream
 from gnc.state_slots import StateSlots
+from gnc.trees import SharedChange
 
 if TYPE_CHECKING:
     from gnc.loop import Instrument, Loop
@@ -30,6 +31,10 @@ MOST_MADE = 1_000_000  # numbers of innovations that are kept of one run
 
 class NotRecordable(Exception):
     """A tick cannot be recorded, and not even split."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.shared = error.place if isinstance(error, SharedChange) and error.is_number else None  # to be packed too
 
 
 class Made(NamedTuple):
@@ -208,16 +213,24 @@ class _Discovery:
         try:
             self.recording = replace(old, returned=self.known)
         except Exception as error:  # the state has changed its structure
-            for key in self.rows:
-                if isinstance(key, Stream):
-                    key.give_back(1)
-            raise NotRecordable(f"{type(error).__name__}: {error}") from error
+            raise self._given_up(error) from error
+
+    def _given_up(self, error: Exception) -> NotRecordable:
+        """Leave the tick as if it had not begun."""
+        for key in self.rows:
+            if isinstance(key, Stream):
+                key.give_back(1)
+        return NotRecordable(error)
 
     def run(self, state: np.ndarray, k: int) -> tuple[RecordedTick, np.ndarray]:
         """Go on to the end of the tick."""
         while (results := self.recording.results) is None:
             cut = self.recording.recorder.cuts[-1]
-            self.returns(cut.call(self._evaluated(cut.operands, state, k), k))
+            try:
+                tree = cut.call(self._evaluated(cut.operands, state, k), k)
+            except Exception as error:  # whoever flies tick by tick meets the error too, if it is the part's own
+                raise self._given_up(error) from error
+            self.returns(tree)
         size = self.recording.recorder.state_size
         numbers = self._evaluated(results, state, k)
         state[...] = numbers[:, :size]

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 class StateSlots:
     """Where the parts of a state are."""
 
-    def __init__(self, flying: Flying, measurements: dict[str, Any], report: Any = None) -> None:
+    def __init__(
+        self, flying: Flying, measurements: dict[str, Any], report: Any = None, shared: frozenset[int] = frozenset()
+    ) -> None:
         """Make slots for the flight, with an example of a measurement of every instrument that may be late.
 
-        `report` is an example of what the actuators tell; by default that of now.
+        `report` is an example of what the actuators tell; by default that of now. `shared` are the places of numbers
+        that all trials share, and that change.
         """
         loop, state = flying.loop, flying.state()
         self._happened = np.full(trials_of(state), np.nan)
@@ -37,12 +40,12 @@ class StateSlots:
         self._names = [name for name in measured if name in measurements]
         happened = tuple(self._happened for _ in state.happened)
         self._empty = state._replace(happened=happened, moves=(move,) * marks, taken=taken)
-        self.packing = Packing(self._empty)
+        self.packing = Packing(self._empty, shared)
 
     def fits(self, flying: Flying, measurements: dict[str, Any]) -> bool:
         """Tell whether the numbers of another flight of the loop go into these slots."""
         try:
-            return self.packing.fits(StateSlots(flying, measurements)._empty)
+            return self.packing.fits(StateSlots(flying, measurements, shared=self.packing.shared)._empty)
         except TypeError:
             return False
 

@@ -61,22 +61,33 @@ def has_trials(leaf: Any, trials: int) -> bool:
     return isinstance(leaf, np.ndarray) and leaf.ndim > 0 and len(leaf) == trials
 
 
-class Packing:
-    """How the arrays of a tree that have the trials first make one array (trials, numbers); other leaves stay.
+class SharedChange(TypeError):
+    """A leaf without an axis of trials has changed."""
 
-    Arrays are of floats, or of tests, which are 1 or 0 among the numbers.
+    def __init__(self, place: int, leaf: Any) -> None:
+        super().__init__(f"a part of a state changes that has no axis of trials: {leaf!r}")
+        self.place, self.is_number = place, isinstance(leaf, (float, np.ndarray)) and np.asarray(leaf).dtype == float
+
+
+class Packing:
+    """How the arrays of a tree that have the trials first make one array (trials, numbers).
+
+    Arrays are of floats, or of tests, which are 1 or 0 among the numbers. Other leaves stay, but for numbers that all
+    trials share and that change: their places are told in `shared`, and every trial has them.
     """
 
-    def __init__(self, tree: Tree) -> None:
-        self.trials, self._tree = trials_of(tree), tree
-        self._own = [has_trials(x, self.trials) for x in leaves(tree)]
+    def __init__(self, tree: Tree, shared: frozenset[int] = frozenset()) -> None:
+        self.trials, self._tree, self.shared = trials_of(tree), tree, shared
+        self._own = [has_trials(x, self.trials) or i in shared for i, x in enumerate(leaves(tree))]
         arrays = self.arrays(tree)
-        self.cores: list[Core] = [x.shape[1:] for x in arrays]
-        self.tests = [x.dtype == bool for x in arrays]
+        places = [i for i, own in enumerate(self._own) if own]
+        self._shared = [i in shared for i in places]
+        self.cores: list[Core] = [np.shape(x)[not common :] for x, common in zip(arrays, self._shared, strict=True)]
+        self.tests = [np.asarray(x).dtype == bool for x in arrays]
         self._ends = list(itertools.accumulate(map(math.prod, self.cores)))
         for x in arrays:
-            if x.dtype not in (float, bool):
-                raise TypeError(f"a state holds arrays of floats or bools, got {x.dtype}")
+            if np.asarray(x).dtype not in (float, bool):
+                raise TypeError(f"a state holds arrays of floats or bools, got {np.asarray(x).dtype}")
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of the arrays."""
@@ -85,27 +96,33 @@ class Packing:
     def fits(self, tree: Tree) -> bool:
         """Tell whether a tree differs in its numbers only."""
         try:
-            arrays = self.arrays(tree)
+            arrays = list(map(np.asarray, self.arrays(tree)))
         except TypeError:
             return False
-        kinds = [(np.shape(x), getattr(x, "dtype", None)) for x in arrays]
-        return kinds == [((self.trials, *core), bool if test else float) for core, test in self._kinds()]
+        kinds = [(x.shape, x.dtype) for x in arrays]
+        shapes = [
+            core if common else (self.trials, *core) for core, common in zip(self.cores, self._shared, strict=True)
+        ]
+        return kinds == [(shape, bool if test else float) for shape, test in zip(shapes, self.tests, strict=True)]
 
     def pack(self, tree: Tree) -> np.ndarray:
         """Return the numbers of a tree that fits."""
-        return np.concatenate([x.reshape(self.trials, -1) for x in self.arrays(tree)], axis=1, dtype=float)
+        numbers = np.empty((self.trials, self._ends[-1] if self._ends else 0))
+        for x, (a, b) in zip(self.arrays(tree), itertools.pairwise([0, *self._ends]), strict=True):
+            numbers[:, a:b] = np.reshape(x, (-1, b - a))
+        return numbers
 
     def unpack(self, numbers: np.ndarray) -> Tree:
         """Return the tree with these numbers, in new arrays."""
         return self.filled(self._unpacked(numbers))
 
-    def _unpacked(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
-        for (a, b), (core, test) in zip(itertools.pairwise([0, *self._ends]), self._kinds(), strict=True):
+    def _unpacked(self, numbers: np.ndarray) -> Iterator[Any]:
+        ends = itertools.pairwise([0, *self._ends])
+        for (a, b), core, test, common in zip(ends, self.cores, self.tests, self._shared, strict=True):
             part = numbers[:, a:b] != 0.0 if test else numbers[:, a:b].copy()
-            yield part.reshape(self.trials, *core)
-
-    def _kinds(self) -> Iterator[tuple[Core, bool]]:
-        return zip(self.cores, self.tests, strict=True)
+            part = part.reshape(self.trials, *core)
+            alike = common and np.array_equal(part, np.broadcast_to(part[0], part.shape), equal_nan=True)
+            yield np.array(part[0]) if alike else part
 
     def filled(self, arrays: Iterator[Any]) -> Tree:
         """Return the tree with other things in place of its arrays of trials."""
@@ -117,12 +134,19 @@ class Packing:
         if structure(tree) != structure(self._tree):
             raise TypeError("the structure of a state changes")
         found = []
-        for new, old, own in zip(leaves(tree), leaves(self._tree), self._own, strict=True):
+        for place, (new, old, own) in enumerate(zip(leaves(tree), leaves(self._tree), self._own, strict=True)):
             if own:
                 found.append(new)
-            elif new is not old and not (isinstance(old, (int, float, str)) and new == old):
-                raise TypeError(f"a part of a state changes that has no axis of trials: {old!r}")
+            elif new is not old and not (isinstance(old, (int, float, str)) and not is_symbolic(new) and new == old):
+                raise SharedChange(place, old)
         return found
+
+
+def is_symbolic(leaf: Any) -> bool:
+    """Tell whether a leaf is no number, but an object that stands for one."""
+    return not isinstance(leaf, (int, float, str, np.generic)) and not (
+        isinstance(leaf, np.ndarray) and not leaf.dtype.hasobject
+    )
 
 
 def structure(tree: Tree) -> Any:

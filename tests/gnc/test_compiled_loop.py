@@ -93,6 +93,7 @@ def look(x, t, noise):
 
 
 def fly(trials, compiled, instruments=(("a", 1.0, 0.0), ("b", 1.5, 2.0)), watched=True, **changes):
+    shared = changes.pop("shared", None)
     made = [
         Instrument(name, every, changes.get("look", look), Stream(1, trials, name, 2), *late, first_s=first)
         for name, every, first, *late in instruments
@@ -105,7 +106,7 @@ def fly(trials, compiled, instruments=(("a", 1.0, 0.0), ("b", 1.5, 2.0)), watche
     loop = Loop(H, rest.pop("duration_s"), plant, made, navigation, control, compiled=compiled, **rest)
     rng, seen, new = np.random.default_rng(0), [], []
     belief = Track(
-        rng.normal(size=trials), np.zeros(trials), np.tile(np.eye(2), (trials, 1, 1)), (np.ones(trials), None)
+        rng.normal(size=trials), np.zeros(trials), np.tile(np.eye(2), (trials, 1, 1)), (np.ones(trials), shared)
     )
     state = Line(rng.normal(size=trials), rng.normal(size=trials), "cart"), belief, (np.zeros(trials),)
     callbacks = (seen.append, lambda *what: new.append(what)) if watched else (None, None)
@@ -324,3 +325,18 @@ def test_a_table_without_a_row_for_every_tick_is_refused():
             return super().step(state, (command[0] + wind,), t, h)
 
     assert "has none for every tick" in fly(2, True, plant=Coarse(np.ones(2)))[1].uncompiled
+
+
+class Ageing(Filter):
+    """Keeps a number that all trials share, as a part of the belief without an axis of trials."""
+
+    def predict(self, belief, command, report, t, h):
+        belief = super().predict(belief, command, report, t, h)
+        return belief._replace(inside=(belief.inside[0], belief.inside[1] + h))
+
+
+@pytest.mark.parametrize("law", [Law(), Branching()], ids=["compiled", "law in Python"])
+def test_numbers_that_all_trials_share_may_change(law):
+    check_same(
+        python="" if type(law) is Law else "controller", trials=3, navigation=Ageing(), law=law, shared=np.zeros(())
+    )
