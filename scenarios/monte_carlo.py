@@ -114,6 +114,8 @@ def run(
         times_s=dict.fromkeys(histories, record_times(config)),
         progress=progress,
     )
+    for line in found.damaged:
+        print("gnc:", line, file=sys.stderr)
     with replacing(out / CONFIG) as path:
         path.write_text(dump(config), encoding="utf-8")
     steps = found.timing["flown_trials"] * round(config.duration_s / config.truth_step_s)

@@ -10,6 +10,7 @@ from gnc.montecarlo.flight import LOST, SUCCESS, Results
 from gnc.montecarlo.sampling import columns
 from gnc.scenarios import dispersed
 from gnc.scenarios.catalogue import scenario
+from gnc.scenarios.config.component import own_files
 from gnc.scenarios.scenario import ScenarioConfig, fly
 
 NEES = {"nees": 6, "pose_nees": 12}  # histories that are a normalised square over its dimension, with that dimension
@@ -22,6 +23,11 @@ class ScenarioFlight:
     name: str
     config: ScenarioConfig
     seed: int
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files of users' parts."""
+        return own_files(self.config)
 
     def fly(self, trials: np.ndarray) -> Results:
         """Return metrics, histories for bands, loss and success of each trial, beside what was dispersed in it."""
