@@ -35,15 +35,20 @@ _loaded: dict[Path, str] = {}  # hash of each file when it was first seen
 
 def software(flight: Any) -> Software:
     """What this process flies with; InputError if a file is no longer what was loaded."""
-    found = {name: version(name) for name in LIBRARIES}
-    found |= {"gnc": gnc.__version__, "python": platform.python_version()}
-    found |= {name: _unchanged(path) for name, path in _framework().items()}
+    found = _versions() | {name: _unchanged(path) for name, path in _framework().items()}
     for root in sorted(_roots(flight)):
         found |= {os.path.relpath(path, root.parent): _unchanged(path) for path in sorted(_imports(root))}
         found[root.name] = _unchanged(root) if _is_module(root) else _hash(root)
     return found
 
 
+@functools.cache
+def _versions() -> Software:
+    libraries = {name: version(name) for name in LIBRARIES}
+    return libraries | {"gnc": gnc.__version__, "python": platform.python_version()}
+
+
+@functools.cache
 def _framework() -> dict[str, Path]:
     """The framework's own files by name."""
     home = Path(gnc.__path__[0])
@@ -61,8 +66,8 @@ def _roots(flight: Any) -> set[Path]:
 
 def _is_module(path: Path) -> bool:
     """Whether a file is loaded once and for all; users' parts given as files are executed anew if they change."""
-    modules = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
-    return any(file and Path(file) == path for name, file in modules if not name.startswith(EXECUTED))
+    modules = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    return any(file == str(path) for name, file in modules.items() if not name.startswith(EXECUTED))
 
 
 def _imports(root: Path) -> set[Path]:
