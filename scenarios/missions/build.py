@@ -186,9 +186,9 @@ class _Builder:
         if mode.guidance is not None and mode.guidance.needs_orbit and isinstance(self.sky, FreeSpace):
             raise InputError("guidance: needs an orbit; give [environment.orbit] one")
         guidance = None if mode.guidance is None else mode.guidance.build(known)
-        if mode.law.guided and guidance is None:
-            raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
         law = mode.law.build(known)
+        if getattr(law, "guided", mode.law.guided) and guidance is None:
+            raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
         demand = getattr(law, "demand", mode.law.demand)
         places = {effector: i for i, effector in enumerate(known.effectors)}
         by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
