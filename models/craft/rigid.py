@@ -188,7 +188,7 @@ class RigidPart(CraftPart):
         if np.any(np.asarray(self.J_error_percent) > 0.0):
             J = draws.inertia("inertia", J, self.J_error_percent)
         loads = [load.truth(name, J, draws) for name, load in self.loads.items()]
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         q_IB, w_B = self.start.draw(draws, site.reference)
         states = effects.start(n)
         rho_B = effects.rho_B(states, w_B)

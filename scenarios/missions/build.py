@@ -22,7 +22,9 @@ from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.sky import FreeSpace
 from gnc.models.known import Known
+from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro, Magnetometer
+from gnc.models.sensors.interface import Sighting
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.navigating import CraftNavigation
@@ -114,7 +116,8 @@ class _Builder:
         craft, truth = {}, {}
         for name, section in self.mission.craft.items():
             first = first_reference(modes[name][0].guidance) if name in modes else None
-            site = Site(name, self.draws_of(name), self.sky, first, truth)
+            period = known[name].control_s if name in known else self.duration
+            site = Site(name, self.draws_of(name), self.sky, first, period, truth)
             with at(f"craft.{name}"):
                 craft[name] = section.truth(site)
             truth[name] = craft[name].start()
@@ -126,11 +129,11 @@ class _Builder:
             beliefs.append(belief)
             memories.append(memory)
         idle = {n: tuple(np.zeros((self.n, e.size)) for e in c.effectors) for n, c in craft.items()}
-        world = World(craft, tuple(software), idle)
         happenings = [
             part.build(key, craft, self.mission.craft, self.draws) for key, part in self.mission.events.items()
         ]
-        observer = Observer(world, software, self.sky, seen, happenings)
+        world = World(craft, tuple(software), idle, happenings)
+        observer = Observer(world, software, self.sky, seen)
         instruments = self._instruments(software)
         names = [instrument.name for instrument in instruments]
         loop = Loop(
@@ -142,9 +145,12 @@ class _Builder:
             controller=self._controller(software),
             events=[happening.event() for happening in happenings],
             record_s=self.mission.run.record_s,
-            compiled=not self._own(),
+            compiled=not self._own() and all(getattr(one, "compilable", True) for one in craft.values()),
         )
-        state = tuple(truth.values()), tuple(beliefs), tuple(memories)
+        begin = tuple(truth.values())
+        for happening in happenings:
+            begin = happening.begin(begin)
+        state = begin, tuple(beliefs), tuple(memories)
         told = {name: [mode.name for mode in s.modes] for name, s in software.items()}
         return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, told)
 
@@ -166,13 +172,15 @@ class _Builder:
         for key, part in section.actuators.items():
             path = f"software.{name}.actuators.{key}"
             with at(f"craft.{name}.actuators.{key}"):
-                effectors[key] = believed(part, software.actuators.get(key, {}), path).belief()
+                effector = believed(part, software.actuators.get(key, {}), path).belief()
+                effectors[key] = effector.paced(1.0 / software.rate_hz)
         with at(f"craft.{name}"):
             nominal = section.belief()
         loads = [load for load in (part.belief(nominal.J) for part in section.loads.values()) if load is not None]
         others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
         when = self.h, 1.0 / software.rate_hz
-        return Known(name, nominal, sensors, effectors, loads, self.known_sky, *when, self.draws_of(name), others)
+        told = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
+        return Known(name, nominal, sensors, effectors, loads, *told)
 
     def _modes(self, name: str, known: Known) -> list[ModeRun]:
         sections: Mapping[str, Mode] = self.nominal.software[name].modes
@@ -189,7 +197,8 @@ class _Builder:
         law = mode.law.build(known)
         if getattr(law, "guided", mode.law.guided) and guidance is None:
             raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
-        demand = getattr(law, "demand", mode.law.demand)
+        usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
+        demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}
         by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
         judged = guidance
@@ -220,8 +229,10 @@ class _Builder:
         if seen not in truth:
             raise InputError(f"software.{name}.navigation.of = {seen!r}: there is no such craft")
         with at(f"software.{name}.navigation"):
-            reference = first_reference(modes[0].guidance)
+            reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
             of = truth[seen] if seen == name else truth
+            planned = [mode.guidance.load_B for mode in modes if hasattr(mode.guidance, "load_B")]
+            known = dataclasses.replace(known, planned=planned)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
         navigation = CraftNavigation(inner, used)
@@ -272,7 +283,9 @@ class _Builder:
             return sensor.measure(x[own], sky.at(t), noise)
 
         def measure_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            return sensor.measure(x[places[sees]], x[own], noise)
+            z, valid = sensor.measure(x[places[sees]], x[own], noise)
+            aboard = getattr(x[places[sees]], "rides", None)  # what is aboard is too near to be seen
+            return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
 
         noise = draws.stream(key, sensor.noise_size)
         how = measure_other if sees else measure
@@ -281,6 +294,11 @@ class _Builder:
     def _own(self) -> bool:
         """Tell whether a part of the user's own takes part that does not say that it can be recorded."""
         return any(not getattr(_loaded(part), "compilable", False) for part in own_parts(self.mission))
+
+
+def _pose_of(x: Any) -> Any:
+    """Return pose and twist of a craft, or of one that only turns its state."""
+    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
 
 
 def _loaded(part: OwnPart) -> Any:

@@ -81,7 +81,7 @@ WRONG = [
     ('[[software.sat.transitions]]\nfrom = "nadir"\nto = "nadir"\nwhen = "import os"', "when"),
     (
         '[[software.sat.transitions]]\nfrom = "nadir"\nto = "nadir"\nwhen = "sigma > 1"',
-        "sigma is not known to software",
+        "sigma is not known",
     ),
     ('[requirements.x]\nsignal = "sat.pointng_error_deg"', "did you mean sat.pointing_error_deg?"),
     ('[requirements.x]\nsignal = "nees"\nstatistic = "median"', "p50"),

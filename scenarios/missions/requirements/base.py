@@ -87,7 +87,7 @@ class Judged:
         found = expression.value(self._signal)
         shape = (len(self.trials), self.flight.sizes["time"])
         found = np.asarray(found)
-        return np.broadcast_to(found, shape) if found.ndim != 1 or len(found) != shape[0] else found
+        return found[:, 0] if found.shape == (shape[0], 1) and shape[1] > 1 else np.broadcast_to(found, shape)
 
     def stuck(self, i: int) -> str:
         """Say in which modes a trial ended, and which guards never let it out of them."""
@@ -104,7 +104,7 @@ class Judged:
         return f": {'; '.join(told)}" if told else ""
 
     def _signal(self, name: str) -> Array:
-        """Return a signal: its length if it is a vector; modes are names."""
+        """Return a signal: its length if it is a vector; text where its values have labels."""
         if name.startswith(LARGEST):
             full = resolve(name.removeprefix(LARGEST), self.flight.data_vars, self.mission.craft)
             values = np.abs(self.flight[full].values)
@@ -117,15 +117,22 @@ class Judged:
             return self.flight["shadow"].values[None, :] > 0.5
         full = resolve(name, self.flight.data_vars, self.mission.craft)
         signal = self.flight[full]
-        if full.endswith(".mode"):
-            names = np.array(self.modes[full.removesuffix(".mode")])
-            return names[signal.values.astype(int)]
+        if "labels" in signal.attrs:
+            return _labelled(signal.values, signal.attrs["labels"].split(", "))
         values = signal.values
         if "trial" not in signal.dims:
             values = values[None]
+        if signal.dims == ("trial",):  # the time of an event
+            return values[:, None]
         if "time" not in signal.dims:
             return values
         return np.sqrt(np.sum(np.square(values), axis=-1)) if values.ndim == 3 else values
+
+
+def _labelled(values: Array, labels: Sequence[str]) -> Array:
+    """Return the labels of values 0, 1, 2, ...; NaN has the empty one."""
+    names = np.array(["", *labels])
+    return names[np.where(np.isfinite(values), values + 1.0, 0.0).astype(int)]
 
 
 def resolve(name: str, there: Any, craft: Any) -> str:
