@@ -93,14 +93,14 @@ class BoundPart(RequirementPart):
 def bound_deg(mission: Any, craft: str, x_0: AttitudeState, t: Array) -> Array:
     """Return the bound (times, starts) of a free body at some times, from some true starts on."""
     body, software = mission.craft[craft], mission.software.get(craft)
-    knowledge = getattr(getattr(software, "navigation", None), "start", None)
+    knowledge: Any = getattr(getattr(software, "navigation", None), "start", None)
     if body.loads or body.actuators or not hasattr(knowledge, "covariance"):
         raise InputError("the bound is known for a free body, without loads and actuators, and a filter with a `start`")
     sky = mission.environment.orbit.sky(mission.run.truth_step_s, mission.run.duration_s)
     parts = {name: part for name, part in body.sensors.items() if name not in software.unused}
     sensors = {name: part.belief() for name, part in parts.items()}
     due = {name: set(_due(part, t[-1])) for name, part in parts.items()}
-    times = np.array(sorted({*np.round(t, 9).tolist(), 0.0}.union(*due.values())))
+    times = np.array(sorted({*np.round(t, 9), 0.0}.union(*due.values())))
     flow = cramer_rao.attitude_flow(body.belief().J, x_0, times)
     gained = np.zeros((len(times), *x_0.q_IB.shape[:-1], 6, 6))
     for k, time in enumerate(times.tolist()):
