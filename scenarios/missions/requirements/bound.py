@@ -100,7 +100,8 @@ def bound_deg(mission: Any, craft: str, x_0: AttitudeState, t: Array) -> Array:
     parts = {name: part for name, part in body.sensors.items() if name not in software.unused}
     sensors = {name: part.belief() for name, part in parts.items()}
     due = {name: set(_due(part, t[-1])) for name, part in parts.items()}
-    times = np.array(sorted({*np.round(t, 9), 0.0}.union(*due.values())))
+    every = {0.0, *np.round(t, 9).tolist()}.union(*due.values())  # type: ignore[misc]
+    times = np.array(sorted(every))
     flow = cramer_rao.attitude_flow(body.belief().J, x_0, times)
     gained = np.zeros((len(times), *x_0.q_IB.shape[:-1], 6, 6))
     for k, time in enumerate(times.tolist()):
