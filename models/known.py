@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,8 @@ class Known:
     control_s: float  # time between commands
     draws: Draws  # for what is not known at the start
     others: Mapping[str, Nominal] = field(default_factory=dict)  # other craft, as believed
+    events: Mapping[str, Any] = field(default_factory=dict)  # sections of what is to happen, as believed
+    planned: Sequence[Callable[[Any], Array]] = ()  # time -> (6) what motions that guidance plans do to the body
 
     @property
     def trials(self) -> int:

@@ -19,6 +19,8 @@ class View(NamedTuple):
     truth: Mapping[str, Any]  # states of all craft
     estimate: Any
     wanted: Array  # (trials, 4 or 8) the reference that holds
+    told: Mapping[str, Array]  # values of the own craft's signals
+    t: float
 
 
 class Guidance(Protocol):

@@ -7,14 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc import dual_quaternion, spatial
+from gnc import spatial
 from gnc.config import Positive
 from gnc.controllers.adaptive import AdaptivePoseTracking, inertia_parameters
 from gnc.controllers.laws.base import Demand, LawPart
 from gnc.controllers.pose import PoseTracking
 from gnc.controllers.velocity_free import VelocityFreePoseTracking
 from gnc.errors import InputError
-from gnc.models.craft.ports import docked, other
+from gnc.models.craft.ports import together
 from gnc.models.known import Known
 
 Array = Any
@@ -91,13 +91,3 @@ class AdaptivePart(TrackingPart):
         damping = {"Kq": w, "Kr": w, "Kw": decay * np.diagonal(J), "Kv": decay * m}
         bounds = {"theta_low": theta - off, "theta_high": theta + off, "theta_start": theta}
         return Timed(AdaptivePoseTracking(**damping, K_theta=gain, K_load=self.learning, **bounds), known.control_s)
-
-
-def together(known: Known, names: tuple[str, ...]) -> Array:
-    """Return the inertia (6, 6) about the own origin of the own craft with others docked to it, as believed."""
-    M = known.M
-    for name in names:
-        nominal = other(known, name, "law.docked")
-        dq_TB = docked(nominal, known.nominal).dq_TB
-        M = M + spatial.transform_inertia(dual_quaternion.conj(dq_TB), nominal.M)
-    return M

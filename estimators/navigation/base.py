@@ -34,6 +34,7 @@ class PoseEstimate(NamedTuple):
     dq_IB: Array  # (trials, 8)
     chi_B: Array  # (trials, 6) twist [w, v] of the origin, body axes
     target: Any = None  # with dq_IB and chi_B: another craft, if the navigation is of one
+    joints: Any = None  # with gamma and rate: by the encoders of a craft of several bodies
 
 
 class Navigation(Protocol):

@@ -16,6 +16,7 @@ from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.navigation.free_body import Move, Prior, TargetNavigation
 from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
+from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.craft.base import Nominal
 from gnc.models.craft.body import about_centre
 from gnc.models.craft.ports import other
@@ -45,6 +46,8 @@ class DqekfPart(NavigationPart):
     """Power spectral density of the force it does not know [N^2 s]."""
     inertia_sigma_percent: Percent = 0.0
     """One sigma of the ratios of the inertia before the flight; 0: the filter does not estimate them."""
+    knows_plan: bool = True
+    """Whether it is told the reaction of motions that guidance has planned, of an arm say."""
     gate_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.999
     """With which a good measurement passes; 1 lets all in."""
     ungated_s: NonNegative = 0.0
@@ -55,11 +58,12 @@ class DqekfPart(NavigationPart):
         """Return the filter in the loop and what it believes at time zero."""
         nominal = other(known, self.of, "of") if self.of else known.nominal
         filter_ = self.filter(nominal, known)
-        x, C = self.start.draw(known.draws, truth[self.of] if self.of else truth)
+        x, C = self.start.draw(known.draws, truth[self.of] if self.of else truth, reference)
         C_extras = np.eye(filter_.size - 12) * self._inertia_sigma(nominal) ** 2
         belief = filter_.start(x, C, C_extras=C_extras)
         if not self.of:
-            return PoseNavigation(filter_, known, ungated_s=self.ungated_s), belief
+            planned = known.planned if self.knows_plan else ()
+            return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
         found = TargetNavigation(filter_, known.sensors, _mover(filter_), self.ungated_s, self._prior(filter_, x, C))
         return found, found.start(belief)
 
@@ -67,7 +71,7 @@ class DqekfPart(NavigationPart):
         """Return the filter of a craft as it is believed to be."""
         if nominal.M is None:
             raise InputError(f'craft.{known.craft}: turns only; a filter of poses needs kind = "pose"')
-        if not self.of and any(e.internal for e in known.effectors.values()):
+        if not self.of and any(isinstance(e, WheelSet) for e in known.effectors.values()):
             raise InputError("dqekf: knows no wheels; fly the craft on thrusters, or estimate with an own filter")
         psd = np.repeat([self.torque_psd_Nm2s, self.force_psd_N2s], 3)
         options: dict[str, Any] = {"wrench_psd": psd, "gate_probability": self.gate_probability}

@@ -33,17 +33,17 @@ class OwnNavigation(OwnPart, NavigationPart):
     def build(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[Navigation, Any]:
         """Return the filter in the loop and what it believes at time zero."""
         if known.nominal.M is not None or self.of:
-            return self._of_poses(known, truth)
+            return self._of_poses(known, truth, reference)
         filter_ = self.construct(**known.offered())
         x, C = self.start.belief(known, start, truth, reference)
         belief = filter_.start(x, C, rho_B=known.rho_B(truth))
         fields = {"q_IB", "P_B", "C", "recoveries"}
         return AttitudeNavigation(filter_, known, self.ungated_s, fields <= set(dir(belief))), belief
 
-    def _of_poses(self, known: Known, truth: Any) -> tuple[Navigation, Any]:
+    def _of_poses(self, known: Known, truth: Any, reference: Any) -> tuple[Navigation, Any]:
         """Return a filter of poses; J and M are those of the craft that it is of."""
         nominal = other(known, self.of, "of") if self.of else known.nominal
         filter_ = self.construct(**known.offered() | {"J": nominal.J, "M": nominal.M})
-        belief = filter_.start(*self.start_pose.draw(known.draws, truth[self.of] if self.of else truth))
+        belief = filter_.start(*self.start_pose.draw(known.draws, truth[self.of] if self.of else truth, reference))
         whole = {"C", "recoveries"} <= set(getattr(belief, "_fields", ()))
-        return PoseNavigation(filter_, known, self.of, self.ungated_s, whole), belief
+        return PoseNavigation(filter_, known, self.of, self.ungated_s, whole, known.planned), belief

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gnc import dual_quaternion, quaternion
 from gnc.batch import batched
 from gnc.config import Positive, Section
 from gnc.draws import Draws
+from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.navigation.base import PoseEstimate
 from gnc.history import Signal
@@ -46,6 +47,7 @@ class PoseNavigation:
     of: str = ""  # the other craft
     ungated_s: float = 0.0
     covariance: bool = True  # whether its beliefs have one
+    planned: Sequence[Callable[[Any], Array]] = ()  # time -> (6) what planned motions do to the body
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -58,6 +60,8 @@ class PoseNavigation:
             return self.filter.predict(belief, None, h)
         dq_IB = self.filter.state(belief)[0]
         wrench_B = self.known.pose_wrench_B(dq_IB[..., :4], command, report, self.known.sky.at(t + 0.5 * h))
+        for load_B in self.planned:
+            wrench_B = wrench_B + load_B(t + 0.5 * h)
         return self.filter.predict(belief, wrench_B, h)
 
     def update(self, belief: Any, name: str, measurement: Any, t: Any) -> tuple[Any, Any]:
@@ -106,8 +110,10 @@ def _sigmas(C):
 
 
 class PoseKnowledge(Section):
-    """What is known before the first measurement: the truth, off by as much as is not known."""
+    """What is known before the first measurement, and how well."""
 
+    source: Literal["truth", "reference"] = "truth"
+    """The truth, off by as much as is not known; or the pose that guidance first asks for, at rest."""
     position_sigma_m: Positive = 0.2
     """One sigma along each axis."""
     attitude_sigma_deg: Positive = 5.0
@@ -120,9 +126,14 @@ class PoseKnowledge(Section):
         turns = np.radians([self.attitude_sigma_deg, self.rate_sigma_deg_s])
         return np.repeat([turns[0], self.position_sigma_m, turns[1], self.velocity_sigma_m_s], 3)
 
-    def draw(self, draws: Draws, truth: Any) -> tuple[PoseState, Array]:
+    def draw(self, draws: Draws, truth: Any, reference: Any = None) -> tuple[PoseState, Array]:
         """Return the first estimate of each trial, and its covariance."""
         sigma = self.sigma()
+        if self.source == "reference":
+            if np.shape(getattr(reference, "dq_IR", ()))[-1:] != (8,):
+                raise InputError('start.source = "reference": guidance asks for no pose at first; give "truth"')
+            n = len(draws.trials)
+            return PoseState(np.broadcast_to(reference.dq_IR, (n, 8)), np.zeros((n, 6))), np.diag(sigma**2)
         error = sigma * draws.normal("knowledge", 12)
         dq_IB = dual_quaternion.mul(truth.dq_IB, dual_quaternion.exp(-error[:, :6]))
         return PoseState(dq_IB, truth.chi_B - error[:, 6:]), np.diag(sigma**2)

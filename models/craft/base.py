@@ -8,8 +8,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from gnc.batch import batched
 from gnc.draws import Draws
 from gnc.history import Signal
+from gnc.linalg import cross
 from gnc.models.actuators.effector import Effector
 from gnc.parts import Part, slot_type
 
@@ -61,6 +63,7 @@ class Nominal(NamedTuple):
     M: Array | None = None  # (6, 6) about the body's origin, where the craft moves too
     port: Array | None = None  # (8) pose of the docking port on the body, x out of it
     beyond_m: float = 0.0  # how far the body stands out before its port
+    tree: Any = None  # the bodies and joints of a craft that has several
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,13 @@ class Site:
         return len(self.draws.trials)
 
 
+class Joints(NamedTuple):
+    """What the joints of a craft of several bodies tell."""
+
+    gamma: Array  # (trials, G) coordinates [rad, m]
+    rate: Array  # (trials, D)
+
+
 class Report(NamedTuple):
     """What a craft tells its flight software without a sensor: states of actuators, and what it is told to know."""
 
@@ -89,6 +99,8 @@ class Report(NamedTuple):
     rho_B: Array  # (trials, 3) momentum stored in the craft, body axes [N m s]
     pose: Any = None  # its own pose and twist, where these count as known
     flag: Array | None = None  # (trials,) 1 once a switch has closed: docked, or on the ground
+    q_IU: Array | None = None  # (trials, 4) the attitude that stands along gravity, where the vertical counts as known
+    joints: Joints | None = None  # by their encoders, of a craft of several bodies
 
 
 class Craft(Protocol):
@@ -150,6 +162,26 @@ class Effects:
             total = wrench if total is None else total + wrench
         return total
 
+    def load_B(
+        self,
+        made: Sequence[Any],
+        before: tuple[Array, ...],
+        after: tuple[Array, ...],
+        q_IB: Array,
+        w_B: Array,
+        env: Any,
+        h: Any,
+    ) -> Array:
+        """Return all that they do to a body that has no wheels of its own (..., 6), body axes.
+
+        Beside wrenches from outside that is the torque -rho' - w x rho of those that store momentum.
+        """
+        wrench_B = self.wrench_B(made, q_IB, env)
+        total = np.zeros((*np.shape(q_IB)[:-1], 6)) if wrench_B is None else wrench_B
+        if any(e.internal for e in self.each):
+            total = total + _reaction(self.rho_B(before, w_B), self.rho_B(after, w_B), w_B, h)
+        return total
+
     def rho_B(self, states: tuple[Array, ...], like: Array) -> Array:
         """Return the momentum (..., 3) that internal actuators store."""
         stored = [e.momentum_B(s) for e, s in zip(self.each, states, strict=True) if e.internal]
@@ -166,3 +198,10 @@ class Effects:
         for name, e, u, s in zip(self.names, self.each, command, states, strict=True):
             found |= {f"{name}.{key}": value for key, value in e.observe(u, s).items()}
         return found
+
+
+@batched("(3),(3),(3),()->(6)")
+def _reaction(before, after, w_B, h):
+    """Return the torque of wheels on their body, as a wrench."""
+    torque = (before - after) / h - cross(w_B, 0.5 * (before + after))
+    return np.concatenate([torque, 0.0 * torque])

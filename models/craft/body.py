@@ -40,7 +40,7 @@ class BodyState(NamedTuple):
     riders_B: Array  # (trials, 6) what acts on craft that ride on this one, about the origin
     rides: Array  # (trials,) 1 while it rides on another craft, which then keeps its books
     seat: Array  # (trials, 8) its pose on that craft
-    met: Array  # (trials, 7) how it was taken aboard, see `happenings.capture`; NaN before
+    met: Array  # (trials, 7) how it was taken aboard, see `happenings`; NaN before
     flag: Array  # (trials,) 1 once a switch has closed, which flight software is told
     effectors: tuple[Array, ...]  # state of each actuator
 

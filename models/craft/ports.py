@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc import dual_quaternion, quaternion
+from gnc import dual_quaternion, quaternion, spatial
 from gnc.errors import InputError
 from gnc.models.craft.base import Nominal
 from gnc.models.known import Known
@@ -37,3 +37,13 @@ def other(known: Known, name: str, key: str = "target") -> Nominal:
         there = [n for n, one in known.others.items() if one.port is not None]
         raise InputError(f'{key} = {name!r}: both craft must be of kind "pose"; there are {", ".join(there) or "none"}')
     return known.others[name]
+
+
+def together(known: Known, names: tuple[str, ...]) -> Array:
+    """Return the inertia (6, 6) about the own origin of the own craft with others docked to it, as believed."""
+    M = known.M
+    for name in names:
+        nominal = other(known, name, "docked")
+        dq_TB = docked(nominal, known.nominal).dq_TB
+        M = M + spatial.transform_inertia(dual_quaternion.conj(dq_TB), nominal.M)
+    return M

@@ -193,8 +193,12 @@ class PosePart(CraftPart):
     """Inertia about the centre of mass, body axes."""
     J_error_percent: Percent = 0.0
     """By how much the true moments and axes are off from that, one sigma; flight software believes in J_kgm2."""
+    mass_error_percent: Percent = 0.0
+    """By how much the true mass is off, one sigma."""
     centre_m: Vector3 = (0.0, 0.0, 0.0)
     """Centre of mass from the body's origin."""
+    centre_sigma_m: NonNegative = 0.0
+    """By how much the true one is off along each axis, one sigma."""
     port_m: Vector3 = (0.0, 0.0, 0.0)
     """Docking port from the body's origin."""
     port_q: Quaternion = (1.0, 0.0, 0.0, 0.0)
@@ -209,6 +213,13 @@ class PosePart(CraftPart):
         """Return the inertia about the origin, nominal or with another inertia about the centre of mass."""
         return spatial.inertia(self.mass_kg, np.array(self.centre_m), np.array(self.J_kgm2) if J is None else J)
 
+    def _inertia(self, J: Array, draws: Draws) -> Array:
+        """Return the inertia about the origin with the mass and centre of each trial."""
+        if not _any(self.mass_error_percent) and not _any(self.centre_sigma_m):
+            return self.inertia(J)
+        mass = self.mass_kg * (1.0 + 0.01 * np.asarray(self.mass_error_percent) * draws.normal("mass"))
+        return spatial.inertia(mass, np.array(self.centre_m) + draws.vector("centre", self.centre_sigma_m), J)
+
     def truth(self, site: Site) -> Craft:
         """Return the craft of each trial."""
         draws, n, J = site.draws, site.trials, np.array(self.J_kgm2)
@@ -220,7 +231,7 @@ class PosePart(CraftPart):
         dq_IB, centre = self.start.draw(draws, site.others)
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))
         rho_B = effects.rho_B(states, chi_B)
-        first = body.start(dq_IB, chi_B, self.inertia(J), rho_B, states)
+        first = body.start(dq_IB, chi_B, self._inertia(J, draws), rho_B, states)
         acting = np.array(np.broadcast_to(load_wrench(loads, first.q_IB, site.sky.at(0.0)), (n, 6)))
         return PoseCraft(site.sky, loads, effects, first._replace(load_B=acting))
 

@@ -71,12 +71,12 @@ class Capture(Happening):
         stack = stack._replace(impulse_I=taken[0], work=taken[1], brought=_sum(stack.brought, self._brought))
         met = _together(self._misfit(x), jump, loss)
         aboard = target._replace(rides=1.0 + 0.0 * target.rides, seat=dq_BT, met=met)
-        return self._put(x, *_riding(stack, aboard))
+        return self._put(x, *riding(stack, aboard))
 
     def hold(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
         """Let the target ride where it is aboard, and what acts on it act on the stack."""
         chaser, target = x[self._chaser], x[self._target]
-        held = _riding(chaser, target)
+        held = riding(chaser, target)
         return self._put(x, *chosen(target.rides > 0.0, held, (chaser, target)))
 
     def _put(self, x: tuple[Any, ...], chaser: BodyState, target: BodyState) -> tuple[Any, ...]:
@@ -97,7 +97,7 @@ class Capture(Happening):
         return dict(zip(SIGNALS, (*values, across, inside, jump, loss), strict=True))
 
 
-def _riding(chaser: BodyState, target: BodyState) -> tuple[BodyState, BodyState]:
+def riding(chaser: BodyState, target: BodyState) -> tuple[BodyState, BodyState]:
     """Return the chaser with what acts on the target, and the target on its seat."""
     load_B, dq_IT, chi_T = _ridden(chaser.dq_IB, chaser.chi_B, target.seat, target.load_B, target.M)
     return chaser._replace(riders_B=load_B), target._replace(dq_IB=dq_IT, chi_B=chi_T, q_IB=dq_IT[..., :4])

@@ -9,8 +9,7 @@ import numpy as np
 
 from gnc.config import Positive
 from gnc.draws import Draws
-from gnc.errors import InputError
-from gnc.models.happenings.base import EventPart, Happening
+from gnc.models.happenings.base import EventPart, Happening, place
 from gnc.models.sensors.error_state import rate
 
 Array = Any
@@ -39,6 +38,4 @@ class SlowPart(EventPart):
 
     def build(self, name: str, craft: Mapping[str, Any], sections: Mapping[str, Any], draws: Draws) -> SlowBody:
         """Return the event."""
-        if self.of not in craft:
-            raise InputError(f"events.{name}.of = {self.of!r}: there is no such craft; there are {', '.join(craft)}")
-        return SlowBody(name, list(craft), list(craft).index(self.of), float(np.radians(self.rate_deg_s)))
+        return SlowBody(name, list(craft), place(name, self.of, craft), float(np.radians(self.rate_deg_s)))

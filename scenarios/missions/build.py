@@ -143,9 +143,12 @@ class _Builder:
             controller=self._controller(software),
             events=[happening.event() for happening in happenings],
             record_s=self.mission.run.record_s,
-            compiled=not self._own(),
+            compiled=not self._own() and all(getattr(one, "compilable", True) for one in craft.values()),
         )
-        state = tuple(truth.values()), tuple(beliefs), tuple(memories)
+        begin = tuple(truth.values())
+        for happening in happenings:
+            begin = happening.begin(begin)
+        state = begin, tuple(beliefs), tuple(memories)
         told = {name: [mode.name for mode in s.modes] for name, s in software.items()}
         return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, told)
 
@@ -174,7 +177,8 @@ class _Builder:
         loads = [load for load in (part.belief(nominal.J) for part in section.loads.values()) if load is not None]
         others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
         when = self.h, 1.0 / software.rate_hz
-        return Known(name, nominal, sensors, effectors, loads, self.known_sky, *when, self.draws_of(name), others)
+        told = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
+        return Known(name, nominal, sensors, effectors, loads, *told)
 
     def _modes(self, name: str, known: Known) -> list[ModeRun]:
         sections: Mapping[str, Mode] = self.nominal.software[name].modes
@@ -221,8 +225,10 @@ class _Builder:
         if seen not in truth:
             raise InputError(f"software.{name}.navigation.of = {seen!r}: there is no such craft")
         with at(f"software.{name}.navigation"):
-            reference = first_reference(modes[0].guidance)
+            reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
             of = truth[seen] if seen == name else truth
+            planned = [mode.guidance.load_B for mode in modes if hasattr(mode.guidance, "load_B")]
+            known = dataclasses.replace(known, planned=planned)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
         navigation = CraftNavigation(inner, used)

@@ -63,6 +63,8 @@ class CraftNavigation:
     def estimate(self, belief: Belief, report: Report) -> Any:
         """Return what guidance and laws are given."""
         estimate = self.inner.estimate(belief.filter, report)
+        if report.joints is not None and hasattr(estimate, "joints"):
+            estimate = estimate._replace(joints=report.joints)
         return estimate._replace(B_B=belief.B_B) if self._field and hasattr(estimate, "B_B") else estimate
 
     def observe(self, belief: Belief, truth: Any, t: float) -> dict[str, Array]:

@@ -229,12 +229,9 @@ class CraftSoftware:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
         return found
 
-    def watch(
-        self, craft: str, command: Command, belief: Belief, report: Report, truth: Mapping[str, Any]
-    ) -> dict[str, Array]:
+    def watch(self, command: Command, view: View) -> dict[str, Array]:
         """Return what the guidance of each mode tells; NaN while another mode is in charge."""
         found = {name: command.notes[..., k] for k, name in enumerate(self.notes)}
-        view = View(craft, truth, self.navigation.estimate(belief, report), command.wanted)
         for i, mode in enumerate(self.modes):
             if getattr(mode.guidance, "signals", {}):
                 mine = np.where(command.mode == float(i), 1.0, np.nan)
@@ -350,7 +347,8 @@ def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
     return _picked(size)(mode, np.array(float(i)), flat(new), flat(old)).reshape(*lead, *core)
 
 
-def first_reference(guidance: Any) -> Any:
-    """Return what guidance asks for at time zero, if that depends on time alone."""
-    at = getattr(guidance, "at", None)
-    return None if at is None else at(0.0)
+def first_reference(guidance: Any, report: Report | None = None) -> Any:
+    """Return what guidance asks for at time zero, by time alone or by what the craft tells."""
+    if hasattr(guidance, "at"):
+        return guidance.at(0.0)
+    return guidance.first(report) if report is not None and hasattr(guidance, "first") else None

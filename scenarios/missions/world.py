@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gnc.controllers.guidance.base import View
 from gnc.history import Signal
 from gnc.loop import Moment
 from gnc.models.craft.base import Craft
@@ -114,7 +115,10 @@ class Observer:
         for (name, software), (belief, report) in zip(self.software.items(), told, strict=True):
             found = software.navigation.observe(belief, truth[self.seen[name]], moment.t)
             found |= software.observe(commands[name], truth[name], moment.t)
-            found |= software.watch(name, commands[name], belief, report, truth)
+            own = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
+            estimate = software.navigation.estimate(belief, report)
+            view = View(name, truth, estimate, commands[name].wanted, own, moment.t)
+            found |= software.watch(commands[name], view)
             values |= {f"{name}.{key}": v for key, v in found.items()}
         env = self.sky.at(moment.t)
         around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}

@@ -86,7 +86,7 @@ class Judged:
         found = expression.value(self._signal)
         shape = (len(self.trials), self.flight.sizes["time"])
         found = np.asarray(found)
-        return np.broadcast_to(found, shape) if found.ndim != 1 or len(found) != shape[0] else found
+        return found[:, 0] if found.shape == (shape[0], 1) and shape[1] > 1 else np.broadcast_to(found, shape)
 
     def _signal(self, name: str) -> Array:
         """Return a signal: its length if it is a vector; text where its values have labels."""
@@ -107,6 +107,8 @@ class Judged:
         values = signal.values
         if "trial" not in signal.dims:
             values = values[None]
+        if signal.dims == ("trial",):  # the time of an event
+            return values[:, None]
         if "time" not in signal.dims:
             return values
         return np.sqrt(np.sum(np.square(values), axis=-1)) if values.ndim == 3 else values
