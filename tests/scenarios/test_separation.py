@@ -72,7 +72,9 @@ def test_aboard_the_cargo_moves_as_one_with_the_carrier(release):
     alone = carrier.M - _moved(cargo)
     both = _sums(alone, carrier.chi_B) + _sums(_moved(cargo), carrier.chi_B)
     assert np.allclose(_sums(carrier.M, carrier.chi_B), both, rtol=0.0, atol=1e-12 * np.abs(both).max())
-    r = dual_quaternion.inverse_transform_point(carrier.dq_IB, dual_quaternion.transform_point(cargo.dq_IB, np.zeros(3)))
+    r = dual_quaternion.inverse_transform_point(
+        carrier.dq_IB, dual_quaternion.transform_point(cargo.dq_IB, np.zeros(3))
+    )
     assert np.allclose(r, [0.10, -0.05, 1.02], atol=1e-12)
     assert np.allclose(np.abs(np.sum(carrier.q_IB * cargo.q_IB, axis=-1)), 1.0)
 
