@@ -109,7 +109,8 @@ class TargetNavigation:
     def estimate(self, belief: TargetBelief, report: Report) -> PoseEstimate:
         """Return the own craft as it is known to be, and the target as it is believed to be."""
         own = report.pose
-        return PoseEstimate(own.dq_IB[..., :4], own.chi_B[..., :3], report.rho_B, None, None, *own, belief.now)
+        turn = own.dq_IB[..., :4], own.chi_B[..., :3]
+        return PoseEstimate(*turn, report.rho_B, None, None, own.dq_IB, own.chi_B, belief.now)
 
     def observe(self, belief: TargetBelief, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""
