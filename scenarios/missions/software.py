@@ -156,7 +156,7 @@ class CraftSoftware:
             _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
         ]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
-        return Command(tuple(effectors), memory.mode, memory.entered_s, wanted, notes), memory
+        return Command(tuple(taken), memory.mode, memory.entered_s, wanted, notes), memory
 
     def _of_mode(
         self, i: int, estimate: Any, report: Report, t: Any, memory: Memory
