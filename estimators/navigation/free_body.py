@@ -116,9 +116,7 @@ class TargetNavigation:
         """Return errors, and what the filter believes of them."""
         carried, free = self.carried(belief), np.where(truth.rides > 0.0, np.nan, 1.0)
         values = pose.observed(self.dqekf.state(carried), carried, truth)
-        return {
-            name: value * free.reshape(free.shape + (1,) * (value.ndim - free.ndim)) for name, value in values.items()
-        }
+        return {name: (value.T * free).T for name, value in values.items()} | {"recoveries": carried.recoveries}
 
 
 def _twist(q_IT, L_I, p_I, M):
