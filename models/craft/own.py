@@ -123,7 +123,7 @@ class OwnCraftPart(OwnPart, CraftPart):
         told = {"J": J, "M": self._inertia(), "mass": self.mass_kg, "reference": site.reference}
         own = self.construct(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         return OwnCraft(own, J, site.sky, loads, effects, site.trials)
 
     def belief(self) -> Nominal:
