@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from gnc.config import NonNegative
-from gnc.estimators.navigation.attitude import AttitudeKnowledge, AttitudeNavigation
+from gnc.estimators.navigation.attitude import AttitudeKnowledge, started
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
 from gnc.models.craft.ports import other
@@ -35,10 +35,8 @@ class OwnNavigation(OwnPart, NavigationPart):
         if known.nominal.M is not None or self.of:
             return self._of_poses(known, truth, reference)
         filter_ = self.construct(**known.offered())
-        x, C = self.start.belief(known, start, truth, reference)
-        belief = filter_.start(x, C, rho_B=known.rho_B(truth))
-        fields = {"q_IB", "P_B", "C", "recoveries"}
-        return AttitudeNavigation(filter_, known, self.ungated_s, fields <= set(dir(belief))), belief
+        given = known, start, truth, reference
+        return started(filter_, self.start, given, {}, ungated_s=self.ungated_s)
 
     def _of_poses(self, known: Known, truth: Any, reference: Any) -> tuple[Navigation, Any]:
         """Return a filter of poses; J and M are those of the craft that it is of."""

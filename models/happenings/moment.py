@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gnc.batch import batched
 from gnc.config import Positive
 from gnc.draws import Draws
 from gnc.models.happenings.base import EventPart, Happening, place
@@ -24,8 +25,13 @@ class SlowBody(Happening):
 
     def happens(self, x: tuple[Any, ...], t: float) -> Array:
         """Tell where the body is slow."""
-        w_B = rate(x[self._which])
-        return np.sqrt(w_B[..., 0] ** 2 + w_B[..., 1] ** 2 + w_B[..., 2] ** 2) < self._limit
+        return _square(rate(x[self._which])) < self._limit**2
+
+
+@batched("(3)->()")
+def _square(v):
+    """Return |v|^2."""
+    return v @ v
 
 
 class SlowPart(EventPart):

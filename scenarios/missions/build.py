@@ -23,10 +23,12 @@ from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.sky import FreeSpace
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
+from gnc.models.sensors import Gyro, Magnetometer
 from gnc.models.sensors.interface import Sighting
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.navigating import CraftNavigation
+from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
 from gnc.scenarios.missions.software import CraftSoftware, ModeRun, Unloader, first_reference, guard
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
@@ -212,6 +214,8 @@ class _Builder:
         wheels = [name for name, e in known.effectors.items() if e.internal]
         if not isinstance(torquers, TorquerSet) or not wheels:
             raise InputError(f"unload.by = {unload.by!r}: unloading takes magnetorquers of that name, and wheels")
+        if not any(isinstance(sensor, Magnetometer) for sensor in known.sensors.values()):
+            raise InputError("unload: needs a magnetometer, which tells what the torquers can do")
         share = shares(known.effectors, wheels[:1], "torque")[wheels[0]]
         law, bias = MomentumUnloading(gain=unload.gain_per_s), np.array(unload.bias_Nms)
         return Unloader(law, bias, torquers, places[unload.by], places[wheels[0]], share)
@@ -251,14 +255,18 @@ class _Builder:
         if len(set(periods.values())) > 1:
             raise InputError(f"software.*.rate_hz: {', '.join(periods)} differ; give all flight software one rate")
         period = next(iter(periods.values()), self.duration)
-        return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()))
+        first = min((quiet_until(self.nominal.software[name], self.duration) for name in software), default=np.inf)
+        if not np.isfinite(first):
+            first, period = 0.0, self.duration
+        return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()), first)
 
     def _instruments(self, software: Mapping[str, CraftSoftware]) -> list[Instrument]:
-        """Put the true sensors into the loop."""
+        """Put the true sensors into the loop, gyros first: what they drive is moved before it is corrected."""
         places = {name: i for i, name in enumerate(self.mission.craft)}
         found = []
         for name, made in software.items():
-            for key in made.navigation.names:
+            sensors = made.navigation.sensors
+            for key in sorted(sensors, key=lambda one: not isinstance(sensors[one], Gyro)):  # noqa: B023
                 part = self.mission.craft[name].sensors[key]
                 with at(f"craft.{name}.sensors.{key}"):
                     found.append(self._instrument(name, key, part, places))

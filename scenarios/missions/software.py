@@ -32,7 +32,8 @@ Array = Any
 GUARDED = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "known", "flag")
 
 
-POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes")
+POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes", partial=True)
+EXCESS = Signal("N m s", "momentum of the wheels beyond what unloading lets them keep, body axes")
 
 
 class Command(NamedTuple):
@@ -40,6 +41,7 @@ class Command(NamedTuple):
 
     effectors: tuple[Array, ...]  # (trials, size) of each actuator
     mode: Array  # (trials,) its place among the modes
+    entered_s: Array  # (trials,) when the mode began
     wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
     notes: Array  # (trials, notes) what guidance tells of itself; NaN: nothing
 
@@ -118,13 +120,11 @@ class CraftSoftware:
     def signals(self) -> dict[str, Signal]:
         """What is recorded of commands."""
         found = {"mode": Signal("1", "mode of flight software", labels=tuple(mode.name for mode in self.modes))}
+        found["mode_time_s"] = Signal("s", "time since the mode began")
         for mode in self.modes:
             found |= getattr(mode.guidance, "signals", {}) | getattr(mode.guidance, "notes", {})
-        if any(mode.guidance is not None for mode in self.modes):
-            found["pointing_error_deg"] = Signal(
-                "deg", "true attitude against the reference, rotation vector, body axes"
-            )
-        return found
+        found |= {"pointing_error_deg": POINTING} if self.wanted else {}
+        return found | ({} if self._unloader is None else {"momentum_excess_Nms": EXCESS})
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
         """Return the memory before the first command, in the first mode."""
@@ -138,7 +138,7 @@ class CraftSoftware:
         """Return the commands of actuators that do nothing."""
         effectors = tuple(np.zeros((trials, size)) for size in self.sizes)
         none = np.full((trials, self.wanted), np.nan), np.full((trials, len(self.notes)), np.nan)
-        return Command(effectors, np.zeros(trials), *none)
+        return Command(effectors, np.zeros(trials), np.zeros(trials), *none)
 
     def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[Command, Memory]:
         """Return the commands of all actuators from t on, and what to remember."""
@@ -148,14 +148,15 @@ class CraftSoftware:
         done = [self._of_mode(i, estimate, report, t, memory) for i in range(len(self.modes))]
         if len(done) == 1:
             effectors, told, guidance, law = done[0]
-            return Command(effectors, memory.mode, *told), memory._replace(guidance=(guidance,), laws=(law,))
+            command = Command(effectors, memory.mode, memory.entered_s, *told)
+            return command, memory._replace(guidance=(guidance,), laws=(law,))
         *effectors, wanted, notes = _by_mode(memory.mode, [(*one[0], *one[1]) for one in done])
         before = zip(memory.guidance, memory.laws, strict=True)
         states = [
             _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
         ]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
-        return Command(tuple(effectors), memory.mode, wanted, notes), memory
+        return Command(tuple(effectors), memory.mode, memory.entered_s, wanted, notes), memory
 
     def _of_mode(
         self, i: int, estimate: Any, report: Report, t: Any, memory: Memory
@@ -192,7 +193,7 @@ class CraftSoftware:
     def _changed(self, estimate: Any, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
         mode, entered, held = memory.mode, memory.entered_s, []
-        now = _at(t, memory.mode)
+        now = _for_each(t, memory.mode)
         for k, one in enumerate(self.guards):
             values = [self._guarded(name, estimate, report, now, memory) for name in one.names] or [0.0 * mode]
             holds = one.kernel(np.stack(values, axis=-1))
@@ -220,13 +221,22 @@ class CraftSoftware:
         if name == "rate_deg_s":
             return _size(estimate.w_B) * (180.0 / np.pi)
         value = report.flag if name == "flag" else getattr(estimate, name, None)
-        return as_numbers(value) + 0.0 * now if value is not None else 0.0 * now
+        if value is None:  # most filters know from the start on
+            return 0.0 * now + (1.0 if name == "known" else 0.0)
+        return as_numbers(value) + 0.0 * now
 
-    def observe(self, command: Command, truth: Any, t: float) -> dict[str, Array]:
-        """Return mode, and how far the craft is from what is asked for."""
-        found = {"mode": command.mode}
+    @property
+    def _unloader(self) -> Unloader | None:
+        """What unloads the wheels, in the first mode that does."""
+        return next((mode.unload for mode in self.modes if mode.unload is not None), None)
+
+    def observe(self, command: Command, truth: Any, report: Report, t: float) -> dict[str, Array]:
+        """Return mode, time in it, and how far the craft is from what is asked for."""
+        found = {"mode": command.mode, "mode_time_s": t - command.entered_s}
         if self.wanted:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
+        if self._unloader is not None:
+            found["momentum_excess_Nms"] = report.rho_B - self._unloader.bias_B
         return found
 
     def watch(self, command: Command, view: View) -> dict[str, Array]:
@@ -276,9 +286,9 @@ def _unloading(unload: Unloader, commands: list[Any], estimate: Any, report: Rep
 
 
 @batched("(),()->()")
-def _at(t, like):
-    """Return the time of each trial."""
-    return t + 0.0 * like
+def _for_each(t, mode):
+    """Return a time once for every trial."""
+    return t + 0.0 * mode
 
 
 @batched("(3)->()")

@@ -114,7 +114,7 @@ class Observer:
         told = zip(moment.belief, moment.report, strict=True)
         for (name, software), (belief, report) in zip(self.software.items(), told, strict=True):
             found = software.navigation.observe(belief, truth[self.seen[name]], moment.t)
-            found |= software.observe(commands[name], truth[name], moment.t)
+            found |= software.observe(commands[name], truth[name], report, moment.t)
             own = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
             estimate = software.navigation.estimate(belief, report)
             view = View(name, truth, estimate, commands[name].wanted, own, moment.t)
