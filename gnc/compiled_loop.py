@@ -93,6 +93,7 @@ class _Compiled:
         self._measurements: dict[str, Any] = self._programs.setdefault("measurements", {})
         self._state: np.ndarray | None = None  # None: it is in `flying`
         self._waiting = Waiting()
+        self._given_up = ""  # why, where ticks are better flown one by one
 
     def run(self, end: int, record: Callable[[Moment], None] | None) -> None:
         """Fly ticks up to the end, or as many as can be flown at once."""
@@ -173,6 +174,8 @@ class _Compiled:
     def _ticks(self, kind: _Kind, state: np.ndarray, most: int) -> list[tuple[RecordedTick, np.ndarray]]:
         """Run as many ticks as can be run at once; return them with what they have made."""
         k, known = self._flying.k, self._programs.setdefault(kind, [])
+        if self._given_up:
+            raise NotRecordable(TypeError(self._given_up))
         if len(known) > MOST_VARIANTS:
             raise NotRecordable(TypeError("what a part returns has another structure from tick to tick"))
         tick, n = next(((tick, n) for tick in known if (n := tick.longest(k, most))), (None, 0))
@@ -180,6 +183,8 @@ class _Compiled:
             recording = self._recorded(kind)
             if recording.results is None:
                 tick, made = discover(recording, state, k)
+                if not tick.worthwhile:
+                    self._given_up = "; ".join(f"{name}: {reason}" for name, reason in self.opaque.items())
                 known.append(tick)
                 return [(tick, made[None])]
             tick = RecordedTick(recording)

@@ -140,6 +140,13 @@ class RecordedTick:
         else:
             self._used = [True] * sum(one.memory is None for one in recorder.given)
 
+    @property
+    def worthwhile(self) -> bool:
+        """Whether there is a kernel to call between the parts in Python."""
+        recorder = self.recording.recorder
+        wanted = [i for cut in recorder.cuts for i in cut.operands] + (self.recording.results or [])
+        return any(recorder.tape.entries[i].op == "call" for i in recorder.tape.needed(wanted))
+
     def longest(self, k: int, most: int) -> int:
         """Return how many ticks from the k-th on may be run at once: 0 if the tick is of another kind."""
         guards = self.clock.guards
@@ -247,8 +254,9 @@ class _Discovery:
             if one.memory is None:
                 block = next(rows).read(recorder.trials, one.size)
             else:  # what is known of a parameter is its change
-                block = one.memory.reshape(-1, one.size) + self.rows.get(id(one.original), [0.0])[0]
-            columns |= {one.slot + i: column for i, column in enumerate(block.reshape(-1, one.size).T)}
+                memory = one.memory.reshape(recorder.trials if one.trial_step else 1, one.size)
+                block = memory + self.rows.get(id(one.original), [0.0])[0]
+            columns |= {one.slot + i: column for i, column in enumerate(block.T)}
         for cut, values in zip(recorder.cuts, self.values, strict=False):
             columns |= {cut.slot + i: column for i, column in enumerate(values.T)}
         return evaluated(recorder.tape, results, columns.__getitem__, recorder.trials)
