@@ -32,8 +32,8 @@ MOST_MADE = 1_000_000  # numbers of innovations that are kept of one run
 class NotRecordable(Exception):
     """A tick cannot be recorded, and not even split."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+    def __init__(self, error: Exception | str) -> None:
+        super().__init__(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
         self.shared = error.place if isinstance(error, SharedChange) and error.is_number else None  # to be packed too
 
 
@@ -139,13 +139,6 @@ class RecordedTick:
             self.program, self._used = program, program.used
         else:
             self._used = [True] * sum(one.memory is None for one in recorder.given)
-
-    @property
-    def worthwhile(self) -> bool:
-        """Whether there is a kernel to call between the parts in Python."""
-        recorder = self.recording.recorder
-        wanted = [i for cut in recorder.cuts for i in cut.operands] + (self.recording.results or [])
-        return any(recorder.tape.entries[i].op == "call" for i in recorder.tape.needed(wanted))
 
     def longest(self, k: int, most: int) -> int:
         """Return how many ticks from the k-th on may be run at once: 0 if the tick is of another kind."""
