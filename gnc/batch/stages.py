@@ -89,7 +89,7 @@ class Stages:
                 program.put(self._none, of_block(self._between[number]))
             else:
                 program.put(state, of_steps(made))
-                moving.append((program.output, made.strides[0]))
+                moving += [(program.output, made.strides[0])] if self.made else []
         return moving
 
     def _fixed(self, source: _Source, state: Rows) -> Rows:
