@@ -18,6 +18,7 @@ The function may not branch on numbers, and what it does beside computing is don
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -299,9 +300,9 @@ class Program:
         row[:3] = rows[:3]
         return row
 
-    def step(self) -> None:
-        """Take one step with everything where it was told to be."""
-        self._function(self._address, self.trials, 1)
+    def stepper(self) -> Callable[[], None]:
+        """Return the function that takes one step with everything where it was told to be."""
+        return functools.partial(self._function, self._address, self.trials, 1)
 
 
 def _used(tape: Tape, results: list[int]) -> set[int]:
