@@ -54,6 +54,14 @@ def increment_jacobian(x):
     return block([[E1, zeros(3, 3)], [E2, E1]])
 
 
+@batched("(6)->(6,6)")
+def increment_change(x):
+    """Return (2 E)^-1, the change of the increment that makes a pose error: dx = (2 E)^-1 xi, from f exp(xi/2)."""
+    f0, fb, _ = _scalars(x)
+    turn, shift = f0 * identity(3) + skew(x[:3]), fb * identity(3) + skew(x[3:])
+    return 0.5 * block([[turn, zeros(3, 3)], [shift, turn]])
+
+
 def _scalar_slope(x):
     """Return c = d fb/d Phi; d fb/d Psi is -Phi/f0."""
     f0, fb, p = _scalars(x)
