@@ -35,7 +35,7 @@ from gnc.integrators.dqvi_equation import (
     momentum_parts,
 )
 from gnc.models.flight import Flight, each, fly
-from gnc.models.multibody import kinematics, springs
+from gnc.models.multibody import kinematics, springs, variational_jacobian
 from gnc.models.multibody.assembled import assembled
 from gnc.models.multibody.integrate import Load, Loading
 from gnc.models.multibody.joints import KINDS
@@ -195,18 +195,22 @@ class VariationalTree:
         The load is read just after the start of every stage and just before its end, where it is repeated until it fits
         the twist that it leads to.
         """
-        for c in STAGES[self.order]:
-            y, t = self.stage(y, c * h, load, t).end, t + c * h
+        for part in self.stages(h):
+            y, t = self.stage(y, part, load, t).end, t + part
         if self.order == 2:
             return y
         return y._replace(before=np.full_like(y.before, math.nan), after=np.full_like(y.after, math.nan))
 
+    def stages(self, h: float) -> list[float]:
+        """Return the lengths of the stages of a step."""
+        return [c * h for c in STAGES[self.order]]
+
     def stage(self, y: BodyStates, h: float, load: Loading | None = None, t: float = 0.0) -> Motion:
         """Take one step of second order."""
         parts = self.bodies
-        first, rate_half, gamma = self._first_kick(y, h, load, t)
+        first, effort, rate_half, gamma = self._first_kick(y, h, load, t)
         p = _momentum(parts.inertias, y.twist_C) + 0.5 * h * parts.wrenches(first.wrench)
-        drive = np.where(self.held_rates, 0.0, 0.25 * h * h * first.effort)
+        drive = np.where(self.held_rates, 0.0, 0.25 * h * h * effort)
         x, on_bodies, f_start = self._increments(y, p, drive, parts.proximal(gamma, self.held), h)
         poses, turn = _end(y.dq_IC, x, parts.inertias, parts.masses)
         p = p + (2.0 / h) * (on_bodies + turn)
@@ -220,26 +224,63 @@ class VariationalTree:
         end = self._lost(BodyStates(poses, found.xi, gamma, before, after), x)
         return Motion(end, x, f_start, found.on_children)
 
-    def _first_kick(self, y: BodyStates, h: float, load: Loading | None, t: float) -> tuple[Load, Array, Array]:
-        """Return the load with springs and dampers, and of prescribed joints the rates of half a step and where to."""
+    # Derivatives, in the error state (dxi, dgamma, dtwist, drate): p = p^ exp(dxi/2) of the base body; of a spherical
+    # joint q = q^ exp(dgamma/2).
+
+    def move(self, x: TreeState, u: Array, h: float) -> TreeState:
+        """Move over h under u = [wrench on the base body, efforts] (..., 6 + D), both constant."""
+        return self.read(self.step(self.start(x), h, self.constant(u)))
+
+    def linearize(self, x: TreeState, u: Array, h: float) -> tuple[Array, Array]:
+        """Return the exact F and G of `move`."""
+        return self.move_jacobian(x, u, h)[1:]
+
+    def move_jacobian(self, x: TreeState, u: Array, h: float, inputs: bool = True) -> tuple[TreeState, Array, Array]:
+        """Return what `move` does, F (..., n, n), and with `inputs` G (..., n, 6 + D), n = 12 + 2 D."""
+        return variational_jacobian.of_move(self, x, self.constant(u), h, inputs)
+
+    def increment_jacobian(self, x: TreeState, h: float) -> Array:
+        """Return F in the form with increments: from the errors (dxi, dgamma) of nodes 0 and 1 to those of 1 and 2.
+
+        For steps of order 2 and trees whose joints are neither damped nor prescribed: rates are no part of this state.
+        """
+        if self.order != 2 or any(self.held) or np.any(self.tree.damping):
+            raise InputError("increment_jacobian: for order 2 without dampers and prescribed joints; use linearize")
+        return variational_jacobian.of_increments(self, x, h)
+
+    def constant(self, u: Array) -> Loading | None:
+        """Return the load of u."""
+        u = np.asarray(u, float)
+        if not np.any(u):
+            return None
+        wrench = np.zeros((*u.shape[:-1], len(self.tree.bodies), 6))
+        wrench[..., self.tree.root, :] = u[..., :6]
+        return lambda t, x: Load(u[..., 6:], wrench)
+
+    # Parts of a step.
+
+    def _first_kick(self, y: BodyStates, h: float, load: Loading | None, t: float) -> tuple[Load, Array, Array, Array]:
+        """Return the load, all efforts, and of prescribed joints half rates and where they lead."""
         if not (load or self.tree.elastic or any(self.held)):
-            return Load(), 0.0, y.gamma
+            return Load(), 0.0, 0.0, y.gamma
         x = self.read(y)
         given = load(t + INSIDE * h, x) if load else Load()
         if np.any(given.rate_dot) and not any(self.held):
             raise InputError("load: rate_dot is for prescribed joints; name them in VariationalTree(prescribed=...)")
         rate_half = x.rate + 0.5 * h * given.rate_dot
-        effort = given.effort + springs.passive(self.tree, x)
-        return given._replace(effort=effort), rate_half, self._led(x.gamma, rate_half, h)
+        return given, given.effort + springs.passive(self.tree, x), rate_half, self._led(x.gamma, rate_half, h)
 
     def _led(self, gamma: Array, rate_half: Array, h: float) -> Array:
         """Return the coordinates after h at given rates; only those of prescribed joints count."""
         pieces = []
         for joint in self.tree.joints:
-            mine, rates = gamma[..., self.tree.gamma_slice(joint.name)], rate_half[..., self.tree.rate_slice(joint.name)]
+            mine, rates = (
+                gamma[..., self.tree.gamma_slice(joint.name)],
+                rate_half[..., self.tree.rate_slice(joint.name)],
+            )
             turned = joint.kind == "S"
             pieces.append(quaternion.mul(mine, quaternion.exp(h * rates)) if turned else mine + h * rates)
-        return np.concatenate(pieces, -1)
+        return np.concatenate(pieces, -1) if pieces else gamma
 
     def _increments(self, y: BodyStates, p: Array, drive: Array, proximal: Array, h: float) -> tuple[Array, ...]:
         """Solve for the increments of all bodies and the wrenches (times h^2/4) that close the joints at the end."""

@@ -161,7 +161,7 @@ class SeparateBodies:
         return np.stack(found, -2) if found else np.zeros((*poses.shape[:-2], 0, 6))
 
     def proximal(self, gamma: Array, prescribed: Sequence[bool]) -> Array:
-        """Return the proximal frames in the parents (..., J, 8), those of prescribed joints moved to where they lead."""
+        """Return the proximal frames in the parents (..., J, 8), prescribed ones moved to where they lead."""
         rows = [self.joints[0][..., i, :] for i in range(len(self.tree.links))]
         for i, link in enumerate(self.tree.links):
             if prescribed[i]:

@@ -1,7 +1,8 @@
 """Joints between bodies that are described one by one, and the O(B) solution of systems with their structure.
 
-xi_b is the error of a body's pose, p exp(xi/2), in its axes; X = Ad(p_c^-1 p_p) brings twists of a parent to the axes of
-its child, and S has the free directions of the joint in child axes, which are constant. Each linear problem of a step is
+xi_b is the error of a body's pose, p exp(xi/2), in its axes; X = Ad(p_c^-1 p_p) brings twists of a parent to the axes
+of its child, and S has the free directions of the joint in child axes, which are constant. Each linear problem of a
+step is
 
     A_b xi_b = s_b + f_b - sum over joints on b of X_start^T f_c,        xi_c = X_end xi_p + S y + bias,
     S^T f_c = drive - resistance y
