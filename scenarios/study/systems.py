@@ -111,13 +111,13 @@ def damped(J_D: float = 0.2, C: float = 0.004) -> System:
     J, none = np.diag([1.0, 2.0, 3.0]), np.zeros(3)
     chart, w_B = (ROTATION, vector(3), vector(3)), DEG * np.array([4.0, -5.0, 6.0])
     given = none, J, J_D, C, none
-    sigma = DEG * np.concatenate([np.full(3, 0.5), 0.2 * np.diag(J), np.full(3, 0.2 * J_D)])
+    sigma = DEG * np.concatenate([np.full(3, 0.2), 0.1 * np.diag(J), np.full(3, 0.1 * J_D)])
     return System(
         FieldProcess(_damped_field, chart, (J, J_D, C)),
         lambda psd: KernelProcess(damper.step4, chart, given, psd, 1.0, damper.step4_jacobian),
         (np.array([1.0, 0, 0, 0]), J @ w_B, -J_D * w_B),
         sigma,
-        [direction(chart, f"direction {k}", np.eye(3)[k], 0.2 * DEG) for k in range(2)],
+        [direction(chart, f"direction {k}", np.eye(3)[k], 0.1 * DEG) for k in range(2)],
         (slice(3),),
         1.0,
         float(np.linalg.norm(w_B)),
