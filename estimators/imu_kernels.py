@@ -20,7 +20,11 @@ SHOWN = 6  # states whose covariance is told: attitude and gyro bias
 MOST_UPDATES = 13  # of one number each, in one block
 # Memory beside the state
 NIS_MEAN, NIS_BACK, OPEN, MOVING, ELAPSED, RATE2, LAST_MAG, LAST_T, LIKELIHOOD, COUNT, MEMORY = range(11)
-NIS_CAP, UNEXPLAINED, CLOSED = 50.0, 50.0, 1e-4  # largest NIS in a mean, before any is seen, variance of a closed magnet
+NIS_CAP, UNEXPLAINED, CLOSED = (
+    50.0,
+    50.0,
+    1e-4,
+)  # largest NIS in a mean, before any is seen, variance of a closed magnet
 
 
 class Settings(NamedTuple):
@@ -110,6 +114,11 @@ def compiled(function):
         return njit(error_model="numpy")(function)
 
 
+def inlined(function):
+    """Compile as part of what calls it: passing tuples of arrays costs more than these small functions do."""
+    return njit(error_model="numpy", forceinline=True)(function)
+
+
 @compiled
 def turn(q, x, y, z, left):
     """Turn q by a rotation vector, in the world (left) or in the body."""
@@ -137,50 +146,65 @@ def matrix(q, R):
 
 
 @compiled
-def forward(v, SR, SF, c):
-    """Write F v: theta <- -SR b, v <- -SF theta - SR ba, p <- T (v + half of what v gains), d and e decay."""
+def forward(A, SR, SF, c):
+    """Write F A: theta <- -SR b, v <- -SF theta - SR ba, p <- T (v + half of what v gains), d and e decay."""
     for i in range(2):
-        gain = 0.0
-        for j in range(3):
-            gain -= SF[i, j] * v[TH + j] + SR[i, j] * v[BA + j]
-        v[POS + i] += c[0] * (v[V + i] + 0.5 * gain)
-        v[V + i] += gain
+        for n in range(A.shape[1]):
+            gain = -(SF[i, 0] * A[TH, n] + SF[i, 1] * A[TH + 1, n] + SF[i, 2] * A[TH + 2, n])
+            gain -= SR[i, 0] * A[BA, n] + SR[i, 1] * A[BA + 1, n] + SR[i, 2] * A[BA + 2, n]
+            A[POS + i, n] += c[0] * (A[V + i, n] + 0.5 * gain)
+            A[V + i, n] += gain
     for i in range(3):
-        v[TH + i] -= SR[i, 0] * v[B] + SR[i, 1] * v[B + 1] + SR[i, 2] * v[B + 2]
-        v[D + i] *= c[1]
-        v[E + i] *= c[2]
+        for n in range(A.shape[1]):
+            A[TH + i, n] -= SR[i, 0] * A[B, n] + SR[i, 1] * A[B + 1, n] + SR[i, 2] * A[B + 2, n]
+            A[D + i, n] *= c[1]
+            A[E + i, n] *= c[2]
 
 
 @compiled
-def backward(v, SR, SF, c):
-    """Write F^T v."""
+def backward(A, SR, SF, c):
+    """Write F^T A."""
     for j in range(3):
-        for i in range(3):
-            v[B + j] -= SR[i, j] * v[TH + i]
+        for n in range(A.shape[1]):
+            A[B + j, n] -= SR[0, j] * A[TH, n] + SR[1, j] * A[TH + 1, n] + SR[2, j] * A[TH + 2, n]
     for i in range(2):
-        gain = v[V + i] + 0.5 * c[0] * v[POS + i]
-        for j in range(3):
-            v[TH + j] -= SF[i, j] * gain
-            v[BA + j] -= SR[i, j] * gain
-        v[V + i] += c[0] * v[POS + i]
+        for n in range(A.shape[1]):
+            gain = A[V + i, n] + 0.5 * c[0] * A[POS + i, n]
+            for j in range(3):
+                A[TH + j, n] -= SF[i, j] * gain
+                A[BA + j, n] -= SR[i, j] * gain
+            A[V + i, n] += c[0] * A[POS + i, n]
     for i in range(3):
-        v[D + i] *= c[1]
-        v[E + i] *= c[2]
+        for n in range(A.shape[1]):
+            A[D + i, n] *= c[1]
+            A[E + i, n] *= c[2]
 
 
 @compiled
-def conjugate(P, SR, SF, c, back):
-    """Write F P F^T, or F^T P F, of a symmetric P."""
-    for turn_ in range(2):
-        for i in range(N):
-            if back:
-                backward(P[i], SR, SF, c)
-            else:
-                forward(P[i], SR, SF, c)
-        if turn_ == 0:
+def transpose(A):
+    """Transpose in place."""
+    for i in range(N):
+        for j in range(i):
+            A[i, j], A[j, i] = A[j, i], A[i, j]
+
+
+@compiled
+def clear(A):
+    """Write zeros; numba's own array assignments take seconds to compile."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = 0.0
+
+
+@compiled
+def multiply(P, h, Ph):
+    """Write P h of a symmetric P; most of h is zero."""
+    for i in range(N):
+        Ph[i] = 0.0
+    for j in range(N):
+        if h[j] != 0.0:
             for i in range(N):
-                for j in range(i):
-                    P[i, j], P[j, i] = P[j, i], P[i, j]
+                Ph[i] += P[j, i] * h[j]
 
 
 @compiled
@@ -190,13 +214,9 @@ def correct(state, H, y, variance, n, trace):
     Ph = np.empty(N)
     for u in range(n):
         h, residual, s = H[u], y[u], variance[u]
+        multiply(P, h, Ph)
         for i in range(N):
-            total = 0.0
-            for j in range(N):
-                total += P[i, j] * h[j]
-            Ph[i] = total
             residual -= h[i] * dx[i]
-        for i in range(N):
             s += h[i] * Ph[i]
         for i in range(N):
             k[i] = Ph[i] / s
@@ -218,16 +238,13 @@ def correct(state, H, y, variance, n, trace):
 @compiled
 def fit(y, H, P, r, S):
     """Write S = H P H^T + r, and return y.S^-1 y and log det S."""
-    PH = np.zeros((N, 3))
-    for i in range(N):
-        for u in range(3):
-            for j in range(N):
-                PH[i, u] += P[i, j] * H[u, j]
+    Ph = np.empty(N)
     for u in range(3):
+        multiply(P, H[u], Ph)
         for v in range(3):
             S[u, v] = r if u == v else 0.0
             for i in range(N):
-                S[u, v] += H[u, i] * PH[i, v]
+                S[u, v] += H[v, i] * Ph[i]
     a = S[1, 1] * S[2, 2] - S[1, 2] * S[2, 1]
     b = S[1, 2] * S[2, 0] - S[1, 0] * S[2, 2]
     c = S[1, 0] * S[2, 1] - S[1, 1] * S[2, 0]
@@ -240,18 +257,21 @@ def fit(y, H, P, r, S):
     return square / det, log(det)
 
 
-@compiled
+@inlined
 def strapdown(state, w, acc, dt, turns, R):
     """Move attitude, velocity and position by one sample; R becomes the new rotation matrix."""
     x, m = state.x, state.m
     if turns:
         turn(state.q, w[0] * dt, w[1] * dt, w[2] * dt, False)
     matrix(state.q, R)
-    f = np.empty(3)
+    a, b, c = acc[0] - x[BA], acc[1] - x[BA + 1], acc[2] - x[BA + 2]
+    f = (
+        R[0, 0] * a + R[0, 1] * b + R[0, 2] * c,
+        R[1, 0] * a + R[1, 1] * b + R[1, 2] * c,
+        R[2, 0] * a + R[2, 1] * b + R[2, 2] * c,
+    )
     for i in range(3):
-        f[i] = 0.0
         for j in range(3):
-            f[i] += R[i, j] * (acc[j] - x[BA + j])
             state.SR[i, j] += R[i, j] * dt
     for i in range(2):
         x[POS + i] += dt * (x[V + i] + 0.5 * dt * f[i])
@@ -271,14 +291,17 @@ def strapdown(state, w, acc, dt, turns, R):
 def propagate(state, s, trace):
     """Move the covariance over the block, and begin a new one."""
     x, P, m, T = state.x, state.P, state.m, state.m[ELAPSED]
-    c = np.array([T, exp(-T / s.tau_d), exp(-T / s.tau_e)])
+    c = np.empty(3)
+    c[0], c[1], c[2] = T, exp(-T / s.tau_d), exp(-T / s.tau_e)
     if len(trace.row):
         b = trace.n[0]
         for i in range(3):
             trace.c[b, i] = c[i]
             for j in range(3):
                 trace.SR[b, i, j], trace.SF[b, i, j] = state.SR[i, j], state.SF[i, j]
-    conjugate(P, state.SR, state.SF, c, False)
+    forward(P, state.SR, state.SF, c)
+    transpose(P)
+    forward(P, state.SR, state.SF, c)
     moving = m[MOVING] * T / s.t_move
     for i in range(3):
         x[D + i] *= c[1]
@@ -306,7 +329,7 @@ def know(state, s, T, w_measured, rests, trace):
     correct(state, H, y, variance, 2, trace)
     if not rests:
         return
-    H[:] = 0.0
+    clear(H)
     for i in range(3):
         H[i, B + i], y[i], variance[i] = 1.0, w_measured[i] - x[B + i], s.sigma_zru**2 * s.rest_step / T
     for i in range(2):
@@ -331,7 +354,7 @@ def look(state, s, w_measured, mag, H, y):
     north, up = x[RF], x[RF + 1]
     slip = (w[1] * up - w[2] * north, -w[0] * up, w[0] * north)
     field = (0.0, north, up)
-    H[:] = 0.0
+    clear(H)
     H[0, 1], H[0, 2], H[1, 0], H[2, 0] = -up, north, up, -north
     H[1, RF], H[2, RF + 1] = 1.0, 1.0
     for i in range(3):
@@ -349,10 +372,11 @@ def explained(state, s, T, H, y, r):
     """Tell whether the field is explained without magnets, by the mean of their NIS since they were opened."""
     if state.m[OPEN] == 0.0:
         return False
-    H_0, y_0, S = H.copy(), np.empty(3), np.empty((3, 3))
-    H_0[:, HI:] = 0.0
+    H_0, y_0, S = np.zeros((3, N)), np.empty(3), np.empty((3, 3))
     for i in range(3):
         y_0[i] = y[i]
+        for j in range(HI):
+            H_0[i, j] = H[i, j]
         for j in range(6):
             y_0[i] += H[i, HI + j] * state.x[HI + j]
     keep, m = exp(-T / s.t_back), state.m
@@ -385,7 +409,7 @@ def magnetic(state, s, T, w_measured, mag, told, row, trace):
         correct(state, H, y, variance, 3, trace)
         return
     m[OPEN], m[NIS_BACK], m[NIS_MEAN], m[MOVING] = 0.0, UNEXPLAINED, 3.0, 0.0
-    H[:] = 0.0
+    clear(H)
     for i in range(6):
         H[i, HI + i], y[i], variance[i] = 1.0, -state.x[HI + i], CLOSED
     correct(state, H, y, variance, 6, trace)
@@ -402,48 +426,43 @@ def interrupt(state, s, w, dt):
         state.P[POS + i, POS + i] += s.sigma_p**2
 
 
-@compiled
-def unseen(state, s, R, w, with_field, A):
-    """Write what no sensor shows: a sample's length of time, and a constant part of d to the east. Only told.
+@inlined
+def add_unseen(state, s, R, w, with_field, W):
+    """Add what no sensor shows: a sample's length of time, and a constant part of d to the east. Only told.
 
     Source: measured; without it NEES of the attitude is twice as large (docs/replay.md).
     """
-    turned = np.empty(3)
-    for i in range(3):
-        turned[i] = R[i, 0] * w[0] + R[i, 1] * w[1] + R[i, 2] * w[2]
     for i in range(3):
         for j in range(3):
-            A[i, j] = s.dt**2 * turned[i] * turned[j]
+            turned_i = R[i, 0] * w[0] + R[i, 1] * w[1] + R[i, 2] * w[2]
+            turned_j = R[j, 0] * w[0] + R[j, 1] * w[1] + R[j, 2] * w[2]
+            W[i, j] += s.dt**2 * turned_i * turned_j
     if with_field:
-        A[2, 2] += (s.sigma_d / state.x[RF]) ** 2
+        W[2, 2] += (s.sigma_d / state.x[RF]) ** 2
 
 
 @compiled
 def in_body(R, W, C):
     """Write the covariance W (6, 6) of attitude in world axes and bias as one with the attitude in body axes."""
     for i in range(3):
+        for j in range(SHOWN):
+            C[3 + i, j] = W[3 + i, j]
+            C[i, j] = R[0, i] * W[0, j] + R[1, i] * W[1, j] + R[2, i] * W[2, j]
+    for i in range(SHOWN):
+        a, b, c = C[i, 0], C[i, 1], C[i, 2]
         for j in range(3):
-            C[3 + i, 3 + j] = W[3 + i, 3 + j]
-            C[i, j] = C[i, 3 + j] = 0.0
-            for k in range(3):
-                C[i, 3 + j] += R[k, i] * W[k, 3 + j]
-                for n in range(3):
-                    C[i, j] += R[k, i] * W[k, n] * R[n, j]
-    for i in range(3):
-        for j in range(3):
-            C[3 + i, j] = C[j, 3 + i]
+            C[i, j] = a * R[0, j] + b * R[1, j] + c * R[2, j]
 
 
-@compiled
-def tell(state, s, R, w, with_field, told, k):
-    """Write what is known at a sample; within a block the gyro's noise since its begin counts."""
-    W, A = np.empty((SHOWN, SHOWN)), np.empty((3, 3))
-    unseen(state, s, R, w, with_field, A)
+@inlined
+def tell(state, s, R, w, with_field, told, k, W):
+    """Write what is known at a sample, W being room for a covariance; since the block's begin the gyro's noise counts."""
     since = s.gyro**2 * s.dt * state.m[ELAPSED]
     for i in range(SHOWN):
         for j in range(SHOWN):
-            W[i, j] = state.P[i, j] + (A[i, j] if i < 3 and j < 3 else 0.0)
+            W[i, j] = state.P[i, j]
         told.magnet[k, i] = state.x[HI + i]
+    add_unseen(state, s, R, w, with_field, W)
     for i in range(3):
         W[i, i] += since
         told.w[k, i], told.bias[k, i] = w[i], state.x[B + i]
@@ -456,6 +475,7 @@ def tell(state, s, R, w, with_field, told, k):
 def run(state, s, samples, with_field, final, told, trace):
     """Take samples through the filter; the sample k of the gyro is the mean rate since k - 1. `final`: the log ends."""
     m, w, R, last = state.m, np.empty(3), np.empty((3, 3)), len(samples.t) - 1
+    W = np.empty((SHOWN, SHOWN))
     m[COUNT] = 0.0
     for k in range(last + 1):
         t, begun = samples.t[k], not np.isnan(m[LAST_T])
@@ -481,7 +501,7 @@ def run(state, s, samples, with_field, final, told, trace):
                 w[i] = samples.gyro[k, i] - state.x[B + i]
             if len(trace.row):
                 mark(state, trace, k)
-        tell(state, s, R, w, with_field, told, k)
+        tell(state, s, R, w, with_field, told, k, W)
 
 
 @compiled
@@ -511,8 +531,10 @@ def go_back(trace, lam, Lam, dx, W, told):
         gain(trace.P[b], lam, Lam, dx, W)
         for u in range(trace.first[b + 1] - 1, trace.first[b] - 1, -1):
             unlearn(lam, Lam, trace.h[u], trace.k[u], trace.ys[u, 0], trace.ys[u, 1])
-        backward(lam, trace.SR[b], trace.SF[b], trace.c[b])
-        conjugate(Lam, trace.SR[b], trace.SF[b], trace.c[b], True)
+        backward(lam.reshape(N, 1), trace.SR[b], trace.SF[b], trace.c[b])
+        backward(Lam, trace.SR[b], trace.SF[b], trace.c[b])
+        transpose(Lam)
+        backward(Lam, trace.SR[b], trace.SF[b], trace.c[b])
     smooth(told, 0, after, dx, W)
 
 

@@ -1,6 +1,6 @@
 """When an IMU rests, and how noisy its sensors are, from the log itself.
 
-Windows of `window_s`, a quarter of it apart, are summed up once. The quietest of them set the thresholds of rest; the
+Windows of `window_s`, half of it apart, are summed up once. The quietest of them set the thresholds of rest; the
 noises are those of the windows at rest, or, where the body never rests, of second differences, which do not see motion:
 std(z_k - 2 z_(k-l) + z_(k-2l)) = sqrt(6) sigma. The magnetometer is used at steps after which its noise is white.
 """
@@ -39,7 +39,7 @@ class ImuNoise:
 
 @dataclass
 class RestSurvey:
-    """Sums up windows of the log, chunk by chunk; about 1 kB per minute is kept."""
+    """Sums up windows of the log, chunk by chunk; about 30 kB per minute is kept."""
 
     dt: float
     _rows: Array = field(default_factory=lambda: np.zeros((0, 9)), repr=False)
@@ -53,7 +53,7 @@ class RestSurvey:
     def add(self, gyro: Array, acc: Array, mag: Array) -> None:
         """Take rows; a missing magnetometer sample counts as the last one."""
         rows = np.concatenate([self._rows, np.concatenate([gyro, acc, _filled(mag, self._rows[-1:, 6:])], axis=1)])
-        n, hop = self.window, self.window // 4
+        n, hop = self.window, self.window // 2
         whole = max((len(rows) - n) // hop + 1, 0)
         if whole:
             self._windows.append(self._summed(np.lib.stride_tricks.sliding_window_view(rows, n, axis=0)[::hop][:whole]))
@@ -67,7 +67,13 @@ class RestSurvey:
         step = min(max(round(DIFFERENCE_S / self.dt), 1), z.shape[2] // 4)
         second = z[:, :, 2 * step :] - 2.0 * z[:, :, step:-step] + z[:, :, : -2 * step]
         strength = np.sqrt((mean[:, 6:] ** 2).sum(axis=1))
-        parts = [z.std(axis=2), mean[:, :3], strength[:, None], np.stack(lagged, axis=1), second.std(axis=2) / np.sqrt(6)]
+        parts = [
+            z.std(axis=2),
+            mean[:, :3],
+            strength[:, None],
+            np.stack(lagged, axis=1),
+            second.std(axis=2) / np.sqrt(6),
+        ]
         return np.concatenate(parts, axis=1)
 
     def noise(self) -> ImuNoise:
