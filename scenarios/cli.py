@@ -97,7 +97,7 @@ Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configura
 @app.command("show")
 def _show(name: Name, settings: Settings = None) -> None:
     """Print the complete file of a scenario, to copy and edit."""
-    from gnc.scenarios.config import dump
+    from gnc.config import dump
     from gnc.scenarios.run import resolve
 
     print(dump(resolve(name, settings or ())[1]), end="")

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gnc import config as configuration
+from gnc.config import dump, flat
 from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.montecarlo import campaign
@@ -20,13 +22,11 @@ from gnc.montecarlo.engines import Engine, InProcess, LocalProcesses
 from gnc.montecarlo.export import check_format, export
 from gnc.montecarlo.flight import Results
 from gnc.montecarlo.store import read_manifest
-from gnc.scenarios import config as configuration
 from gnc.scenarios import dispersed, monte_carlo_figures
 from gnc.scenarios import run as run_scenario
 from gnc.scenarios.catalogue import scenario
-from gnc.scenarios.config import dump, flat
 from gnc.scenarios.display import table
-from gnc.scenarios.reproduce import save_figure
+from gnc.scenarios.plots import save_figure
 from gnc.scenarios.run import CONFIG
 from gnc.scenarios.scenario import Scenario, ScenarioConfig, record_times
 from gnc.scenarios.trials import NEES, ScenarioFlight

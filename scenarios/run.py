@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnc import __version__, history
+from gnc import config as configuration
+from gnc.checks import bound_text
 from gnc.errors import InputError
 from gnc.files import replacing
-from gnc.scenarios import config as configuration
 from gnc.scenarios.catalogue import SCENARIOS, scenario
 from gnc.scenarios.display import as_json, number, table
-from gnc.scenarios.reproduce import bound_text, save_figure
+from gnc.scenarios.plots import save_figure
 from gnc.scenarios.scenario import Scenario, ScenarioConfig, Verdict, fly
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gnc.config.base import validate
+from gnc.config.toml_text import dump
 from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.scenarios import dispersed
 from gnc.scenarios.attitude.navigation import MekfNavigation
-from gnc.scenarios.config.base import validate
-from gnc.scenarios.config.toml_text import dump
 from gnc.scenarios.proximity.navigation import TargetNavigation
 from gnc.scenarios.replay.attitude_recorder import AttitudeRecorder
 from gnc.scenarios.replay.config import Replay

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gnc import config as configuration
 from gnc import history
 from gnc.errors import InputError
 from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.statistics import percentiles
-from gnc.scenarios import config as configuration
 from gnc.scenarios.catalogue import scenario
 from gnc.scenarios.replay.kept import ESTIMATES
 from gnc.scenarios.report import replay_page

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from gnc.config import override
 from gnc.scenarios.catalogue import scenario
-from gnc.scenarios.config import override
 from gnc.scenarios.scenario import fly
 
 

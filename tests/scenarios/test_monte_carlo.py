@@ -71,8 +71,8 @@ def test_a_trial_of_a_campaign_is_replayed_bit_for_bit(dispersed, tmp_path, caps
     code = cli.main(["run", str(out / "config.toml"), "--trial", "7", "--out", str(tmp_path / "one"), "--json"])
     told = json.loads(capsys.readouterr().out)
     from gnc import history
+    from gnc.config import read
     from gnc.scenarios.catalogue import scenario
-    from gnc.scenarios.config import read
 
     found = scenario("pointing")
     flight = history.load(tmp_path / "one" / "history.nc")

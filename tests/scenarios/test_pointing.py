@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gnc.config import override
 from gnc.estimators.consistency import mean_band
-from gnc.scenarios.config import override
 from gnc.scenarios.pointing import SCENARIO
 from gnc.scenarios.scenario import fly
 

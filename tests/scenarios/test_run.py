@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gnc import history
+from gnc.config import dump, parse
 from gnc.scenarios import cli, progress
 from gnc.scenarios.catalogue import SCENARIOS, scenario
-from gnc.scenarios.config import dump, parse
 
 SHORT = ["--set", "duration_s=30", "--set", "record_s=1", "--set", "criteria.settle_s=5"]
 
