@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gnc.scenarios.replay import score, tuning
+from gnc.scenarios.replay.imu_run import ImuRunner
 from gnc.scenarios.replay.session import Session
 from gnc.scenarios.replay.stream import Stream
 
@@ -24,6 +26,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     sensors = {name: score.innovations(records, gate) for name, records in found.items() if records is not None}
     rest = session.rest.found() if session.rest is not None else {}
     truth = session.config.truth
+    noise = dataclasses.asdict(session.runner.noise) if isinstance(session.runner, ImuRunner) else None
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
     return {
         "replay": str(log),
@@ -38,6 +41,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "bias": _bias(session, estimates),
         "truth": score.against_truth(estimates, truth, session.config.score) if truth is not None else None,
         "rest": rest,
+        "noise": noise,
         "hints": tuning.hints(session.config.filter.kind, sensors, rest),
         "warnings": _warnings(data),
         "timing": {"seconds": session.seconds, "times_real_time": span / session.seconds if session.seconds else None},

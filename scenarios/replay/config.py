@@ -33,6 +33,7 @@ class Log(Section):
 
     time: str | None = Field(default=None, description="column of the stamps, unless a sensor names its own")
     time_unit: TimeUnit = "s"
+    rate_hz: Positive | None = Field(default=None, description="of the rows of all tables, where there are no stamps")
     reorder_s: NonNegative = Field(default=0.5, description="stamps may be out of order by so much")
     gap_steps: Positive = Field(default=5.0, description="a step longer than so many usual ones is a gap")
     step_s: Positive | None = Field(
@@ -71,6 +72,7 @@ class Score(Section):
     from_s: float | None = Field(default=None, description="time of the log")
     to_s: float | None = None
     min_rate_deg_s: NonNegative = Field(default=0.0, description="only while the truth turns at least so fast")
+    mask: str | None = Field(default=None, description="column beside the truth: only where it is not 0")
 
 
 class Rest(Section):
@@ -135,6 +137,8 @@ class Output(Section):
 
     covariance: Literal["full", "sigma"] = "full"
     csv: bool = True
+    smooth: bool = Field(default=False, description="estimates use what follows too")
+    lag_s: Positive | None = Field(default=None, description="smooth: at least so much of what follows; none: all")
 
 
 class Replay(Section):
@@ -160,8 +164,21 @@ class Replay(Section):
             if not re.fullmatch(r"[\w-]+", name):
                 raise InputError(f"sensors: the name {name!r} is part of a file's; use letters, digits, _ and -")
         gyros = [s for s in self.sensors if s.kind == "gyro"]
+        if self.filter.kind == "imu":
+            return self._fits_imu()
+        if self.output.smooth:
+            raise InputError(f"output.smooth: {self.filter.kind} has no way back; imu has")
         if self.filter.kind == "gyro-mekf" and len(gyros) != 1:
             raise InputError(f"sensors: {len(gyros)} gyros; gyro-mekf is driven by exactly one")
+        for s in self.sensors:
+            if s.kind == "accelerometer":
+                raise InputError(f"sensors.{s.name}: {self.filter.kind} takes no accelerometer; imu does")
+            if s.kind == "gyro" and s.arw is None:
+                raise InputError(f"sensors.{s.name}.arw is missing; give the angular random walk [rad/sqrt(s)]")
+            if s.kind == "magnetometer" and s.reference is None:
+                raise InputError(f"sensors.{s.name}.reference is missing; give 3 numbers, 3 columns, or magnetic-field")
+            if s.kind == "magnetometer" and not s.sigma_T and not s.sigma_deg:
+                raise InputError(f"sensors.{s.name}: sigma_T and sigma_deg are both zero; give one of them")
         pose = [s.name for s in self.sensors if s.kind in ("pose", "position")]
         if pose and self.filter.kind in ("gyro-mekf", "mekf"):
             raise InputError(f"sensors: {pose[0]!r} measures a position, and {self.filter.kind} estimates none")
@@ -181,6 +198,12 @@ class Replay(Section):
         for s in gyros:
             if self.filter.kind != "gyro-mekf" and s.rate_hz is None:
                 raise InputError(f"sensors.{s.name}.rate_hz is missing; the noise of a sample is arw sqrt(rate_hz)")
+        return self
+
+    def _fits_imu(self) -> Replay:
+        kinds = sorted(s.kind for s in self.sensors)
+        if kinds not in (["accelerometer", "gyro"], ["accelerometer", "gyro", "magnetometer"]):
+            raise InputError(f"sensors: {', '.join(kinds)}; imu takes one gyro, one accelerometer, and a magnetometer")
         return self
 
 

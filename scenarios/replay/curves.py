@@ -21,6 +21,8 @@ DEGREE = np.pi / 180.0
 MORE = {  # estimates beside the motion: their title, unit, and its size in SI
     "bias": ("gyro bias", "deg/s", DEGREE),
     "magnetometer_bias": ("magnetometer bias", "nT", 1e-9),
+    "magnet_B": ("magnet on the body", "uT", 1e-6),
+    "magnet_I": ("magnet in the room", "uT", 1e-6),
     "dipole": ("residual dipole", "A m^2", 1.0),
 }
 

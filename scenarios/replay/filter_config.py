@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -76,6 +76,15 @@ class KinematicFilter(Filter):
     acceleration_psd: NonNegative | Row6 = Field(description="[rad^2/s^3, m^2/s^3]")
 
 
+class ImuFilter(Section):
+    """Attitude from gyro, accelerometer and magnetometer (without one: heading by the gyro alone)."""
+
+    kind: Literal["imu"]
+    reach_m: Positive = Field(default=0.3, description="how far the body moves about its place")
+    stroke_s: Positive = Field(default=1.0, description="how long such a motion takes")
+    gate_probability: ClassVar[float] = 1.0  # nothing is refused: a contradiction is a magnet
+
+
 AnyFilter: TypeAlias = Annotated[
-    GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
+    ImuFilter | GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
 ]

@@ -38,7 +38,7 @@ def _counted(records: Array, score: Score) -> Array:
     high = np.inf if score.to_s is None else score.to_s
     known = np.isfinite(records["truth_q_IB"]).all(axis=1) & (t >= low) & (t <= high)
     with np.errstate(invalid="ignore"):
-        return known & (records["truth_turn"] >= np.radians(score.min_rate_deg_s))
+        return known & (records["truth_turn"] >= np.radians(score.min_rate_deg_s)) & (records["truth_mask"] > 0.0)
 
 
 def offset(records: Array, score: Score, with_position: bool) -> tuple[Array, Array]:

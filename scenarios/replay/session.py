@@ -10,11 +10,12 @@ from typing import Any
 
 from gnc.errors import InputError
 from gnc.models.sensors import Gyro
-from gnc.scenarios.replay import quantities
+from gnc.scenarios.replay import filter_config, quantities
 from gnc.scenarios.replay.clock import Clock
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.filters import driven
+from gnc.scenarios.replay.imu_run import Imu, ImuRunner
 from gnc.scenarios.replay.merge import Feed, blocks, clock_of, common_origin
 from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.rest import RestNoise
@@ -28,7 +29,7 @@ from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
-DRIVEN_BY_GYRO = "gyro-mekf"
+DRIVEN_BY_GYRO = ("gyro-mekf", "imu")
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Session:
     channels: list[Channel]  # sensors that correct; a gyro that drives is not among them
     filter: Driven
     results: Results
-    runner: Runner
+    runner: Runner | ImuRunner
     track: Track | None
     rest: RestNoise | None
     dropped: DroppedRows
@@ -97,10 +98,10 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     tables = open_log(log)
     model = Model(config.orbit) if config.orbit is not None else None
     built = [channel(sensor, model) for sensor in config.sensors]
-    by_gyro = config.filter.kind == DRIVEN_BY_GYRO
+    by_gyro = config.filter.kind in DRIVEN_BY_GYRO
     correcting = [c for c in built if not (by_gyro and isinstance(c.sensor, Gyro))]
     gyros = [c.sensor for c in built if isinstance(c.sensor, Gyro)]
-    filter_ = driven(config.filter, gyros, config.start)
+    filter_: Any = Imu() if config.filter.kind == "imu" else driven(config.filter, gyros, config.start)
     folder.mkdir(parents=True, exist_ok=True)
     dropped = DroppedRows(folder / "dropped.csv")
     try:
@@ -113,17 +114,20 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
             wiring.add(f"sensors.{c.name}", sources[c.name], c.quantity)
         track = None
         if config.truth is not None:
-            track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth)))
+            track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth, config.score.mask)))
         streams, feeds = wiring.streams, wiring.feeds()
     except BaseException:
         dropped.close(False)
         raise
     names = [c.name for c in correcting]
     results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
-    starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
     without_truth = streams[: len(streams) - (track is not None)]
-    runner = Runner(filter_, correcting, without_truth, results, starter, config.log, config.filter.ungated_s)
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
+    if isinstance(config.filter, filter_config.ImuFilter):
+        runner: Any = ImuRunner(config, without_truth, results, track, folder)
+    else:
+        starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
+        runner = Runner(filter_, correcting, without_truth, results, starter, config.log, config.filter.ungated_s)
     return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
 
 
