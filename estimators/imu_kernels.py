@@ -2,8 +2,8 @@
 
 World axes ENU with y to magnetic north; R takes body components there; the error is R_true = Exp(theta) R. States:
 
-    theta 3, b 3 gyro bias, v 2 and p 2 horizontal velocity and position, ba 3 accelerometer bias, r 2 field (north, up),
-    d 3 inhomogeneity of the field, tau magnetometer delay, h 3 magnet on the body, e 3 magnet in the room
+    theta 3, b 3 gyro bias, v 2 and p 2 horizontal velocity and position, ba 3 accelerometer bias, r 2 field (north,
+    up), d 3 inhomogeneity of the field, tau magnetometer delay, h 3 magnet on the body, e 3 magnet in the room
 
 All compiled functions are in this file, because numba's cache does not notice an edit in another one; import it on
 first use. `docs/replay.md` has the equations.
@@ -456,7 +456,7 @@ def in_body(R, W, C):
 
 @inlined
 def tell(state, s, R, w, with_field, told, k, W):
-    """Write what is known at a sample, W being room for a covariance; since the block's begin the gyro's noise counts."""
+    """Write what is known at a sample, W being room; since the begin of the block the gyro's noise counts."""
     since = s.gyro**2 * s.dt * state.m[ELAPSED]
     for i in range(SHOWN):
         for j in range(SHOWN):

@@ -60,7 +60,7 @@ class RestSurvey:
         self._rows = rows[whole * hop :]
 
     def _summed(self, windows: Array) -> Array:
-        """Return per window: standard deviations 9, mean rates 3, field, its autocovariances 11, second differences 9."""
+        """Return per window: standard deviations 9, mean rates 3, field, autocovariances 11, second differences 9."""
         mean = windows.mean(axis=2)
         z = windows - mean[:, :, None]
         lagged = [(z[:, 6:, lag:] * z[:, 6:, : z.shape[2] - lag]).sum(axis=(1, 2)) for lag in range(LAGS + 1)]

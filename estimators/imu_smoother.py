@@ -2,7 +2,7 @@
 
 The filter leaves its state at the begin of every chunk of rows. From the last chunk to the first, the filter runs over
 the chunk once more, notes its blocks, and the Bryson-Frazier recursion goes back through them (`imu_kernels.go_back`).
-With `lag` chunks of look-ahead, the recursion begins so many chunks behind the one that is smoothed, and not at the end.
+With `lag` chunks of look-ahead, the recursion begins so many chunks behind the one that is smoothed.
 """
 
 from __future__ import annotations

@@ -61,9 +61,15 @@ class Truth(Source):
     unit: LengthUnit = "m"
     rate: Names3 | None = None
     rate_unit: RateUnit = "rad/s"
-    align: bool = Field(
-        default=False, description="estimate the constant offset between the truth's frame and the body's"
+    align: bool | Literal["body", "world", "both", "heading"] = Field(
+        default=False,
+        description="estimate the constant offset of the truth's frame: of its body (true), its world ...",
     )
+
+    @property
+    def aligned(self) -> str | None:
+        """Which frame's offset is estimated."""
+        return ("body" if self.align else None) if isinstance(self.align, bool) else self.align
 
 
 class Score(Section):
@@ -136,7 +142,9 @@ class Output(Section):
     """What is written."""
 
     covariance: Literal["full", "sigma"] = "full"
-    csv: bool = True
+    csv: bool | None = Field(
+        default=None, description="the same as text; by default not of imu, which has every sample"
+    )
     smooth: bool = Field(default=False, description="estimates use what follows too")
     lag_s: Positive | None = Field(default=None, description="smooth: at least so much of what follows; none: all")
 
@@ -154,6 +162,11 @@ class Replay(Section):
     rest: Rest | None = None
     orbit: Orbit | None = None
     output: Output = Output()
+
+    @property
+    def text(self) -> bool:
+        """Whether results are written as CSV too."""
+        return self.filter.kind != "imu" if self.output.csv is None else self.output.csv
 
     @model_validator(mode="after")
     def _fits(self) -> Replay:

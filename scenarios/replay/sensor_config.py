@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -14,12 +13,12 @@ from gnc.errors import InputError
 from gnc.scenarios.replay.clock import TimeUnit
 
 
-
 def _of_array(n: int) -> BeforeValidator:
     """Return a validator by which the name of an array stands for those of its columns."""
-    convert: Callable[[Any], Any] = lambda value: (
-        tuple(f"{value}[{i}]" for i in range(n)) if isinstance(value, str) else value
-    )
+
+    def convert(value: Any) -> Any:
+        return tuple(f"{value}[{i}]" for i in range(n)) if isinstance(value, str) else value
+
     return BeforeValidator(convert)
 
 

@@ -120,7 +120,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
         dropped.close(False)
         raise
     names = [c.name for c in correcting]
-    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
+    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.text)
     without_truth = streams[: len(streams) - (track is not None)]
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
     if isinstance(config.filter, filter_config.ImuFilter):

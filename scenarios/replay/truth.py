@@ -1,7 +1,8 @@
 """Truth at the times of the estimates: interpolated between its own stamps, nowhere across its gaps.
 
-Attitude on the great circle, position and rate along straight lines; the mask of the score is the nearer one. Outside of the truth's span, and between two
-stamps that are further apart than `gap_steps` of its usual steps, there is none (NaN).
+Attitude on the great circle, position and rate along straight lines; the mask of the score is the nearer one. Outside
+of the truth's span, and between two stamps that are further apart than `gap_steps` of its usual steps, there is none
+(NaN).
 """
 
 from __future__ import annotations
