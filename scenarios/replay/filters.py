@@ -11,6 +11,7 @@ from gnc.scenarios.replay import config
 from gnc.scenarios.replay.attitude_filters import ByTorque, GyroDriven
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.pose_filters import ByWrench, Kinematic
+from gnc.scenarios.replay.run import OWN_PATIENCE
 
 
 def driven(chosen: Any, gyros: list[Gyro], start: config.Start) -> Driven:
@@ -23,12 +24,12 @@ def driven(chosen: Any, gyros: list[Gyro], start: config.Start) -> Driven:
 
 
 def _built(chosen: Any, gyros: list[Gyro], start: config.Start) -> Driven:
-    common = {"gate_probability": chosen.gate_probability}
-    common |= {key: getattr(chosen, key) for key in ("patience", "inflation") if getattr(chosen, key) is not None}
+    common: dict[str, Any] = {"gate_probability": chosen.gate_probability, "patience": chosen.patience or OWN_PATIENCE}
+    common |= {} if chosen.inflation is None else {"inflation": chosen.inflation}
     if chosen.kind == "gyro-mekf":
         return GyroDriven(chosen, gyros[0], common)
     if chosen.kind == "dqekf-kinematic":
-        return Kinematic(chosen, common)
+        return Kinematic(chosen, common, gyros[0] if gyros else None)
     biases = gyros if start.sigma_bias_deg_s > 0.0 else []
     extras = tuple(SensorBias(name=f"bias_{i}", of=g, walk=g.bias_walk**2) for i, g in enumerate(biases))
     return (ByTorque if chosen.kind == "mekf" else ByWrench)(chosen, extras, common)

@@ -28,6 +28,7 @@ FASTEST = 35.0  # [rad/s], 2000 deg/s: the range of a gyro that states none
 STRONGEST = 1e-3  # [T], 15 times the Earth's field
 FEW = 0.01  # of the rows may be beyond what is plausible before the unit is doubted
 NORM = 0.01  # by which the norm of a measured quaternion may be off
+UNIT = 0.1  # by which the usual length of a direction may be off, beside its noise
 ROUND_OFF = 1e-9  # norms nearer to 1 are left alone, so that recorded bits stay
 
 
@@ -83,6 +84,13 @@ def vector(sensor: sensor_config.VectorSensor) -> Quantity:
             good = (length > 0.0) & np.isfinite(length)
             rule = np.where(good, rule, BAD_NORM)
             z = z / np.where(good, length, 1.0)[:, None]
+        else:
+            length = np.median(np.sqrt((z * z).sum(axis=1)))
+            if abs(length - 1.0) > UNIT + np.radians(sensor.sigma_deg):
+                raise InputError(
+                    f"sensors.{sensor.name}.columns: {', '.join(sensor.columns)} have the length {length:.4g}; a direction "
+                    "has 1: set normalize = true, or map others"
+                )
         z = quaternion.rotate(sensor.q_BS, z) if turned else z
         return np.concatenate([z, values[:, 3:]], axis=1), rule
 

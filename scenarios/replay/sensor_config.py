@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -31,6 +32,7 @@ Rotation: TypeAlias = Literal["q_IB", "q_BI"]
 RateUnit: TypeAlias = Literal["rad/s", "deg/s"]
 LengthUnit: TypeAlias = Literal["m", "mm"]
 
+ROUNDED = 0.01  # by which the length of a direction may be off that is written with few digits
 ALIGNED = (1.0, 0.0, 0.0, 0.0)
 ZERO = (0.0, 0.0, 0.0)
 
@@ -89,8 +91,16 @@ class VectorSensor(Sensor):
     columns: Names3
     sigma_deg: Positive
     reference: Vector3 | Three | Literal["sun"] = Field(description="in inertial axes: 3 numbers, 3 columns, or sun")
-    normalize: bool = Field(default=False, description="true where columns are not of unit length")
+    normalize: bool = Field(default=False, description="true where columns or reference are not of unit length")
     range: Positive | None = Field(default=None, description="saturation of a component, in the columns' unit")
+
+    @model_validator(mode="after")
+    def _direction(self) -> VectorSensor:
+        if isinstance(self.reference, tuple) and not isinstance(self.reference[0], str):
+            length = math.hypot(*self.reference)
+            if length == 0.0 or (not self.normalize and abs(length - 1.0) > ROUNDED):
+                raise InputError(f"reference: has the length {length:.4g}; give a direction of length 1, or normalize")
+        return self
 
 
 class MagnetometerSensor(Sensor):

@@ -67,7 +67,8 @@ def _gyro(s: sensor_config.GyroSensor) -> models.Gyro:
 
 def _vector(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineSunSensor:
     if isinstance(s.reference, tuple) and not isinstance(s.reference[0], str):
-        return models.VectorSensor(rate_hz=_rate(s), r_I=s.reference, sigma_deg=s.sigma_deg)
+        r_I = _unit(np.array([s.reference], float))[0]
+        return models.VectorSensor(rate_hz=_rate(s), r_I=r_I, sigma_deg=s.sigma_deg)
     return models.FineSunSensor(rate_hz=_rate(s), sigma_deg=s.sigma_deg, q_BS=s.q_BS)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gnc.errors import InputError
 from gnc.models.sensors import Gyro
 from gnc.scenarios.replay import filter_config, quantities
@@ -29,7 +31,7 @@ from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
-DRIVEN_BY_GYRO = ("gyro-mekf", "imu")
+DRIVEN_BY_GYRO = ("gyro-mekf", "imu", "dqekf-kinematic")
 
 
 @dataclass
@@ -98,7 +100,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     tables = open_log(log)
     model = Model(config.orbit) if config.orbit is not None else None
     built = [channel(sensor, model) for sensor in config.sensors]
-    by_gyro = config.filter.kind in DRIVEN_BY_GYRO
+    by_gyro = config.filter.kind in DRIVEN_BY_GYRO and any(s.kind == "gyro" for s in config.sensors)
     correcting = [c for c in built if not (by_gyro and isinstance(c.sensor, Gyro))]
     gyros = [c.sensor for c in built if isinstance(c.sensor, Gyro)]
     filter_: Any = Imu() if config.filter.kind == "imu" else driven(config.filter, gyros, config.start)
@@ -127,7 +129,9 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
         runner: Any = ImuRunner(config, without_truth, results, track, folder)
     else:
         starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
-        runner = Runner(filter_, correcting, without_truth, results, starter, config.log, config.filter.ungated_s)
+        recovery = (np.inf, 1.0) if config.filter.patience else (config.filter.patience_s, config.filter.growth)
+        parts = (filter_, correcting, without_truth, results, starter, config.log)
+        runner = Runner(*parts, config.filter.ungated_s, recovery)
     return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
 
 
