@@ -14,6 +14,7 @@ from gnc.scenarios.replay.session import Session
 from gnc.scenarios.replay.stream import Stream
 
 DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad norm", "repeated", "before start")
+MOST = 0.5  # of a sensor's measurements: from there on their refusal is a failure
 MANY = 0.1  # of a quantity's rows: from there on a rule that drops them is worth a warning
 
 
@@ -43,7 +44,8 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "rest": rest,
         "noise": noise,
         "hints": tuning.hints(session.config.filter.kind, sensors, rest),
-        "warnings": _warnings(data),
+        "warnings": [*_warnings(data), *session.plausibility.doubts()],
+        "failures": _failures(sensors),
         "timing": {"seconds": session.seconds, "times_real_time": span / session.seconds if session.seconds else None},
     }
 
@@ -77,6 +79,15 @@ def _bias(session: Session, estimates: Any) -> dict[str, Any] | None:
     last = estimates[-1]
     sigma = np.sqrt(np.diagonal(last["C"])) if "C" in names else last["sigma"]
     return {"rad_s": last["bias"].tolist(), "sigma_rad_s": sigma[rows].tolist()}
+
+
+def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:
+    """Tell of sensors that the filter refused most of the time: the estimates stand on nothing then."""
+    return [
+        f"{name}: refused {s['rejected']} of {s['used'] + s['rejected']} times; check signs, frames, units and noises"
+        for name, s in sensors.items()
+        if s["rejected"] > MOST * (s["used"] + s["rejected"])
+    ]
 
 
 def _warnings(data: dict[str, dict[str, Any]]) -> list[str]:

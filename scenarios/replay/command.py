@@ -42,7 +42,7 @@ def replay(
         print(display.as_json(outcome))
     else:
         show.tables(outcome)
-    if outcome["lost_s"] is not None:
+    if outcome["lost_s"] is not None or outcome["failures"]:
         raise typer.Exit(CHECK_FAILED)
 
 

@@ -209,7 +209,7 @@ class Replay(Section):
         if self.start.P_B is not None and self.filter.kind != "mekf":
             raise InputError(f"start.P_B: {self.filter.kind} has no momentum; give start.w_B")
         for s in gyros:
-            if self.filter.kind != "gyro-mekf" and s.rate_hz is None:
+            if self.filter.kind in ("mekf", "dqekf") and s.rate_hz is None:
                 raise InputError(f"sensors.{s.name}.rate_hz is missing; the noise of a sample is arw sqrt(rate_hz)")
         return self
 

@@ -88,8 +88,8 @@ def vector(sensor: sensor_config.VectorSensor) -> Quantity:
             length = np.median(np.sqrt((z * z).sum(axis=1)))
             if abs(length - 1.0) > UNIT + np.radians(sensor.sigma_deg):
                 raise InputError(
-                    f"sensors.{sensor.name}.columns: {', '.join(sensor.columns)} have the length {length:.4g}; a direction "
-                    "has 1: set normalize = true, or map others"
+                    f"sensors.{sensor.name}.columns: {', '.join(sensor.columns)} have the length {length:.4g}; "
+                    "a direction has 1: set normalize = true, or map others"
                 )
         z = quaternion.rotate(sensor.q_BS, z) if turned else z
         return np.concatenate([z, values[:, 3:]], axis=1), rule

@@ -2,8 +2,9 @@
 
 Errors against the truth T, in the body's axes: a = log(q_IB* q_IT q_BT*), dr = R_IB^T (r_IT - r_IB) - r_BT, with the
 constant offset of the truth's frames, of the body or of the world: none, or the one that makes the mean square least
-(`align`). Heading and inclination are told apart: errors of the two have different causes. NEES is that of the attitude (3), or of the pose (6). Errors of one flight are correlated in time, so no band of their mean is
-stated, but the fraction of times at which NEES is within the central 95 % of chi-square.
+(`align`). Heading and inclination are told apart: errors of the two have different causes. NEES is that of the attitude
+(3), or of the pose (6). Errors of one flight are correlated in time, so no band of their mean is stated, but the
+fraction of times at which NEES is within the central 95 % of chi-square.
 """
 
 from __future__ import annotations

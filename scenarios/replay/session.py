@@ -19,6 +19,7 @@ from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.filters import driven
 from gnc.scenarios.replay.imu_run import Imu, ImuRunner
 from gnc.scenarios.replay.merge import Feed, blocks, clock_of, common_origin
+from gnc.scenarios.replay.plausibility import Plausibility
 from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.rest import RestNoise
 from gnc.scenarios.replay.results import DroppedRows, Lost, Results
@@ -49,6 +50,7 @@ class Session:
     rest: RestNoise | None
     dropped: DroppedRows
     model: Model | None
+    plausibility: Plausibility
     seconds: float = 0.0
 
     def run(self, progress: Callable[[float], None] = lambda t: None) -> None:
@@ -72,6 +74,7 @@ class Session:
                 self.track.add(block.parts[-1])
             if self.rest is not None:
                 self.rest.add(block.parts)
+            self.plausibility.add(block.parts)
             self.runner.run(block)
             self.results.settle(block.until)
             progress(block.until)
@@ -123,6 +126,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
         raise
     names = [c.name for c in correcting]
     results = Results(folder, filter_, names, track, config.output.covariance == "full", config.text)
+    doubts = Plausibility(config, streams)
     without_truth = streams[: len(streams) - (track is not None)]
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
     if isinstance(config.filter, filter_config.ImuFilter):
@@ -132,7 +136,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
         recovery = (np.inf, 1.0) if config.filter.patience else (config.filter.patience_s, config.filter.growth)
         parts = (filter_, correcting, without_truth, results, starter, config.log)
         runner = Runner(*parts, config.filter.ungated_s, recovery)
-    return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
+    return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model, doubts)
 
 
 def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, Any, Quantity] | None:

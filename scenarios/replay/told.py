@@ -53,6 +53,7 @@ def sentences(outcome: dict[str, Any]) -> list[str]:
     said = []
     if outcome["lost_s"] is not None:
         said.append(f"LOST: the filter has no estimate from {outcome['lost_s']:.6g} s on; reading stopped there")
+    said += [f"FAILED: {failure}" for failure in outcome["failures"]]
     if outcome["malformed_lines"]:
         said.append(
             f"{outcome['malformed_lines']} lines had another number of fields than the header and were left out"
