@@ -25,6 +25,7 @@ from gnc.scenarios.replay.stream import Stream
 Array = Any
 
 SAME_S = 1e-9  # times that are nearer than this differ by rounding only
+READMISSION = 0.1  # of the patience, for which a lost filter takes every measurement
 OWN_PATIENCE = 10**9  # of a filter whose recovery is left to the runner
 
 
@@ -46,8 +47,9 @@ class Runner:
         self._driver = streams[0] if len(streams) > len(channels) else None
         self.starter, self._start_t, self._log = starter, starter.start.t, log
         self._belief: Any = None
-        self._now, self._began, self._held_until = math.nan, math.nan, -math.inf
+        self._now, self._held_until = math.nan, -math.inf
         self._ungated_s, (self._patience_s, self._growth) = ungated_s, recovery
+        self._gated_from = math.inf
         self._agreed, self._doubts = math.nan, 0  # when a sensor was let in last; how often the covariance grew
         self._held: Measurement | None = None
         self._measured = False
@@ -80,7 +82,7 @@ class Runner:
     def _correct(self, t: float, k: int, channel: Channel, measurement: Measurement, env: Any) -> None:
         if t - self._now > SAME_S:
             self._advance(t, None)
-        gated = t - self._began >= self._ungated_s
+        gated = t >= self._gated_from
         self._belief, innovation = self._filter.update(self._belief, channel.sensor, measurement, env, gated)
         self._measured = True
         if measurement.valid:
@@ -88,15 +90,16 @@ class Runner:
             self._recover(t, bool(np.all(innovation.used)))
 
     def _recover(self, t: float, used: bool) -> None:
-        """Let the covariance grow where no sensor has agreed with the filter for `patience_s`; the gate stays shut.
+        """Let the covariance grow where no sensor has agreed for `patience_s`, and all sensors in for a tenth of it.
 
-        A filter with which one sensor agrees is not lost, and a measurement is let in only if it fits what has grown.
+        A filter with which one sensor agrees is not lost: the others stay refused.
         """
         if used or math.isnan(self._agreed):
             self._agreed = t
         elif t - self._agreed > self._patience_s:
-            self._belief = self._belief._replace(C=self._growth**2 * self._belief.C)
+            self._belief = self._filter.doubt(self._belief, self._growth)
             self._agreed, self._doubts = t, self._doubts + 1
+            self._gated_from = t + READMISSION * self._patience_s
 
     def _drive(self, t: float, sample: Measurement) -> None:
         """Move to the sample of gyro or inputs, and hold it."""
@@ -126,7 +129,8 @@ class Runner:
         if channel is not None and held is not None and self._driver is not None:
             self._driver.counts["before start"] -= 1  # the sample that is held counts from here on
         self._belief = self._filter.begin(first, self.starter.start, held)
-        self._now = self._began = t if told or self._start_t is None else self._start_t
+        self._now = t if told or self._start_t is None else self._start_t
+        self._gated_from = self._now + self._ungated_s
         self._measured = told
         return not told
 
