@@ -15,6 +15,7 @@ from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios.design import app as design
 from gnc.scenarios.replay.command import replay
+from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def _fly(
 
 
 app.command("replay")(replay)
+app.command("tune")(tune)
 
 
 @app.command("simulate")

@@ -8,7 +8,7 @@ sample of the gyro with the last sample of the accelerometer, and the magnetomet
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class ImuRunner:
         self._waiting = BesideTruth(track, self._write)
         self._last_acc, self._late_mag = np.full((1, 4), np.nan), np.zeros((0, 4))
         self.noise: Any = None
+        self.candidates: Sequence[Replay] = ()  # whose likelihood is asked for, instead of estimates
+        self.told: Callable[[Array, Array], None] = lambda t, terms: None
 
     @property
     def starter(self) -> ImuRunner:
@@ -111,9 +113,20 @@ class ImuRunner:
         finally:
             self._spool.unlink()
 
+    def _compare(self, rows: Array) -> None:
+        """Tell the likelihood of every innovation for all candidates."""
+        terms, t = [], np.zeros(0)
+        for config in self.candidates:
+            parts = list(self._forwards(self._built(rows, config), rows, CHUNK))
+            t = np.concatenate([rows[start + told.row, 0] for start, _, told in parts])
+            terms.append([-0.5 * (told.nis + np.linalg.slogdet(told.S)[1]) for _, _, told in parts])
+        self.told(t, np.stack([np.concatenate(x) for x in terms], axis=1))
+
     def _filter(self, rows: Array) -> None:
-        imu = self._built(rows)
-        self.noise = imu.noise
+        if self.candidates:
+            self._compare(rows)
+            return
+        imu = self._built(rows, self._config)
         starts: list[tuple[int, Any]] = []
         chunk = self._chunk(imu.dt)
         output = self._config.output
@@ -133,14 +146,17 @@ class ImuRunner:
         lag_s = self._config.output.lag_s
         return CHUNK if lag_s is None or not self._config.output.smooth else max(int(np.ceil(lag_s / dt)), 1)
 
-    def _built(self, rows: Array) -> ImuFilter:
-        chosen = self._config.filter
+    def _built(self, rows: Array, config: Replay) -> ImuFilter:
+        chosen = config.filter
         assert isinstance(chosen, filter_config.ImuFilter)
         dt = float(np.median(np.diff(rows[: min(len(rows), CHUNK), 0]))) if len(rows) > 1 else 1.0
-        noise = surveyed(rows, dt)
-        gyro = next(s for s in self._config.sensors if s.kind == "gyro")
-        if gyro.arw is not None:
-            noise = dataclasses.replace(noise, gyro=gyro.arw / np.sqrt(dt))
+        noise = self.noise or surveyed(rows, dt)
+        self.noise = noise
+        for s in config.sensors:
+            if s.kind == "gyro" and s.arw is not None:
+                noise = dataclasses.replace(noise, gyro=s.arw / np.sqrt(dt))
+            if s.kind == "magnetometer" and s.sigma_T > 0.0:
+                noise = dataclasses.replace(noise, mag=s.sigma_T)
         if not np.isfinite(noise.gyro):
             raise InputError(f"the log has {len(rows)} rows in step, less than a second; imu needs its noises from it")
         constants = ImuConstants(sigma_p=chosen.reach_m, tau_p=chosen.stroke_s)
