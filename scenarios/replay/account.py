@@ -43,6 +43,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "truth": score.against_truth(estimates, truth, session.config.score) if truth is not None else None,
         "rest": rest,
         "noise": noise,
+        "motion": _motion(session),
         "hints": tuning.hints(session.config.filter.kind, sensors, rest),
         "warnings": [*_warnings(data), *session.plausibility.doubts()],
         "failures": _failures(sensors),
@@ -79,6 +80,12 @@ def _bias(session: Session, estimates: Any) -> dict[str, Any] | None:
     last = estimates[-1]
     sigma = np.sqrt(np.diagonal(last["C"])) if "C" in names else last["sigma"]
     return {"rad_s": last["bias"].tolist(), "sigma_rad_s": sigma[rows].tolist()}
+
+
+def _motion(session: Session) -> dict[str, Any] | None:
+    """Return the models of motion that the data told."""
+    models = {name: getattr(session.filter, name, None) for name in ("turning", "moving")}
+    return None if models["turning"] is None else {name: dataclasses.asdict(m) for name, m in models.items()}
 
 
 def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:

@@ -74,10 +74,15 @@ class DqekfFilter(Filter):
 
 
 class KinematicFilter(Filter):
-    """Pose and twist of a body of which nothing is known, by white acceleration."""
+    """Pose and twist of a body of which nothing is known, by a model of its motion, or driven by a gyro."""
 
     kind: Literal["dqekf-kinematic"]
-    acceleration_psd: NonNegative | Row6 = Field(description="[rad^2/s^3, m^2/s^3]")
+    acceleration_psd: NonNegative | Row6 | None = Field(
+        default=None, description="of white acceleration [rad^2/s^3, m^2/s^3]; none: model and density from the data"
+    )
+    motion: Literal["auto", "white", "damped", "singer"] = Field(
+        default="auto", description="model whose density the data tell: white acceleration, or with a time of its own"
+    )
 
 
 class ImuFilter(Section):

@@ -10,6 +10,8 @@ from gnc import dual_quaternion, quaternion
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.motion_fit import Poses, fitted
+from gnc.estimators.motion_models import Kind, MotionFilter
 from gnc.estimators.pose_motion import TURN
 from gnc.estimators.twist_ekf import TwistEkf
 from gnc.models.pose_body import PoseState
@@ -123,6 +125,37 @@ class Kinematic(Driven):
         """Return pose, twist, bias and C, an unmeasured twist's error being less that of the bias."""
         more = {} if self._gyro is None else {"bias": belief.bias[..., :3]}
         return _pose_columns(belief) | more | {"C": belief.C * np.outer(self._sign, self._sign)}
+
+
+class Moving(Driven):
+    """Pose filter by a model of the motion, of which kind and density are those that suit the first poses best."""
+
+    def __init__(self, chosen: filter_config.KinematicFilter, poses: Poses) -> None:
+        kinds: tuple[Kind, ...] = ("white", "damped", "singer") if chosen.motion == "auto" else (chosen.motion,)
+        self.turning, self.moving = fitted(poses, kinds, chosen.gate_probability)
+        self.filter = MotionFilter((self.turning,), (self.moving,), chosen.gate_probability)
+        self.errors = named("a", "r", "w", "v_I")
+
+    def start_size(self, start: config.Start) -> int:
+        """Return the size of pose and twist."""
+        return 12
+
+    def begin(self, first: First, start: config.Start, held: Sample) -> Any:
+        """Return the belief at the first pose."""
+        dq_IB, twist = _first_state(first, start)
+        return self.filter.start(dq_IB, _pose_covariance(first, start), twist)
+
+    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
+        """Move by the model."""
+        return self.filter.predict(belief, h)
+
+    def coast(self, belief: Any, h: float, end: Sample) -> Any:
+        """Move by the model."""
+        return self.filter.predict(belief, h)
+
+    def columns(self, belief: Any) -> dict[str, Array]:
+        """Return pose, twist and C."""
+        return _pose_columns(belief) | {"C": belief.C[..., :12, :12]}
 
 
 def _first_state(first: First, start: config.Start) -> PoseState:

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from gnc import dual_quaternion
 from gnc.errors import InputError
+from gnc.estimators.motion_fit import Poses
+from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro
 from gnc.scenarios.replay import filter_config, quantities
 from gnc.scenarios.replay.clock import Clock
@@ -26,12 +29,13 @@ from gnc.scenarios.replay.results import DroppedRows, Lost, Results
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.sensors import Channel, Model, channel
 from gnc.scenarios.replay.start import Starter
-from gnc.scenarios.replay.stream import Stream
+from gnc.scenarios.replay.stream import Dropped, Stream
 from gnc.scenarios.replay.tables import Table, open_log, pick
 from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
+MOTION_POSES, FEWEST_POSES = 400, 20  # that tell the motion of a body
 DRIVEN_BY_GYRO = ("gyro-mekf", "imu", "dqekf-kinematic")
 
 
@@ -106,7 +110,11 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     by_gyro = config.filter.kind in DRIVEN_BY_GYRO and any(s.kind == "gyro" for s in config.sensors)
     correcting = [c for c in built if not (by_gyro and isinstance(c.sensor, Gyro))]
     gyros = [c.sensor for c in built if isinstance(c.sensor, Gyro)]
-    filter_: Any = Imu() if config.filter.kind == "imu" else driven(config.filter, gyros, config.start)
+    filter_: Any = (
+        Imu()
+        if config.filter.kind == "imu"
+        else driven(config.filter, gyros, config.start, _first_poses(config, built, tables))
+    )
     folder.mkdir(parents=True, exist_ok=True)
     dropped = DroppedRows(folder / "dropped.csv")
     try:
@@ -139,6 +147,30 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model, doubts)
 
 
+def _first_poses(config: Replay, built: list[Channel], tables: dict[str, Table]) -> Poses | None:
+    """Return the poses that tell the motion of a body, where nothing else does."""
+    if config.filter.kind != "dqekf-kinematic" or config.filter.acceleration_psd is not None:
+        return None
+    sensor = next((s for s in config.sensors if s.kind == "pose" and s.observer is None), None)
+    if sensor is None or any(s.kind == "gyro" for s in config.sensors):
+        raise InputError(
+            "filter.acceleration_psd is missing; only poses in the inertial frame, without a gyro, tell it"
+        )
+    channel_ = next(c for c in built if c.name == sensor.name)
+    wiring = _Wiring(config, tables, lambda *row: None)
+    stream, feeds = wiring.add(f"sensors.{sensor.name}", sensor, channel_.quantity), wiring.feeds()
+    t, z = np.zeros(0), np.zeros((0, 8))
+    for block in blocks(feeds, [stream], common_origin(feeds)):
+        m = block.parts[0]
+        t, z = np.concatenate([t, m.t[m.valid]]), np.concatenate([z, m.z[m.valid]])
+        if len(t) >= MOTION_POSES:
+            break
+    if len(t) < FEWEST_POSES:
+        raise InputError(f"filter.acceleration_psd is missing; {len(t)} poses tell no motion, {FEWEST_POSES} would")
+    t, z = t[:MOTION_POSES], dual_quaternion.mul(channel_.sensor.dq_BS, z[:MOTION_POSES])
+    return Poses(t, z, channel_.sensor.predict(PoseState(z[0], np.zeros(6)), None).R)
+
+
 def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, Any, Quantity] | None:
     """Return what moves the filter: name, source and quantity."""
     if by_gyro:
@@ -155,7 +187,7 @@ def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, A
 class _Wiring:
     """Streams and the tables they come from; streams with the same time column share a clock."""
 
-    def __init__(self, config: Replay, tables: dict[str, Table], dropped: DroppedRows) -> None:
+    def __init__(self, config: Replay, tables: dict[str, Table], dropped: Dropped) -> None:
         self._config, self._tables, self._dropped = config, tables, dropped
         self.streams: list[Stream] = []
         self._by_table: dict[int, tuple[Table, list[Stream], dict[int, str | None]]] = {}

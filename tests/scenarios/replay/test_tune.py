@@ -55,7 +55,7 @@ def columns(seed, rows=1500, rate=10.0):
 
 
 def test_noises_are_found_and_a_parameter_without_effect_is_called_undetermined(tmp_path):
-    """600 rows tell both noises to 3 %: 15 % is beyond four sigma, false alarm 1e-4. The walk of the bias is too small to show."""
+    """600 rows tell both noises to 3 %: 15 % is beyond four sigma, false alarm 1e-4. The walk is too small to show."""
     write_log(tmp_path / "log.npz", {"": columns(0, rows=600)})
     (tmp_path / "x.toml").write_text(TOML)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
