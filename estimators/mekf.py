@@ -1,7 +1,7 @@
 """Multiplicative extended Kalman filter of the attitude, driven by the dynamics: the process model is an integrator.
 
-The mean moves by any attitude method of `gnc.integrators.table`, in as many substeps as each trial needs, the
-covariance by the exact Jacobian of that step. State: attitude, total angular momentum, extra states; wheels and control
+The mean moves by the exact motion of the body, or by any attitude method of `gnc.integrators.table` that is asked for
+(`process_model`), the covariance by the exact Jacobian of that step. State: attitude, total angular momentum, extra states; wheels and control
 torque are known inputs, and a wheel torque moves no total momentum. Error state and coordinates: `attitude_belief`.
 
     mekf = Mekf(J, torque_psd=1e-12)
@@ -25,18 +25,19 @@ from typing import Any
 import numpy as np
 
 from gnc import check, quaternion
-from gnc.batch import Kernel, as_numbers
+from gnc.batch import as_numbers
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief, relinearisation
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.extra_states import ExtraState
-from gnc.estimators.kalman import Innovation, gate, propagate_kernel
-from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel, moving_kernel
+from gnc.estimators.kalman import Innovation, gate
+from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel
+from gnc.estimators.process_model import FINER, Automatic, ByName, ProcessModel, middle
 from gnc.estimators.process_noise import NOTHING, torque_noise
 from gnc.integrators.composition import SUZUKI4, largest_stage
-from gnc.integrators.substeps import ANGLE, count, substepped
-from gnc.integrators.table import AttitudeMethod, attitude_method
+from gnc.integrators.substeps import count
+from gnc.integrators.table import attitude_method
 from gnc.models import rates
 from gnc.models.parameters import between, store
 from gnc.models.states import AttitudeState
@@ -45,8 +46,6 @@ Array = Any
 
 NO_WHEELS = np.zeros(3)
 UNIT = np.eye(3)
-ONE = np.ones(())
-FINER = 3.0  # substeps per substep of the motion alone: a filter without process noise sees its truncation error
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,7 @@ class Mekf:
     """
 
     J: Array  # (..., 3, 3) of body and wheels together, body axes [kg m^2]
-    method: str = "vi4"
+    method: str = "auto"  # or one of the attitude methods; `process` tells what it means
     torque_psd: Array = 0.0  # (..., 3, 3), or a number for all axes: of the unknown torque, body axes [N^2 m^2 s]
     extras: tuple[ExtraState, ...] = ()
     gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
@@ -71,10 +70,7 @@ class Mekf:
     _extra: Augmentation = field(init=False, repr=False)
     _noisy: bool = field(init=False, repr=False)
     _recovery: tuple[float, ...] = field(init=False, repr=False)
-    _method: AttitudeMethod = field(init=False, repr=False)
-    _longest: Array | None = field(init=False, repr=False)  # stage of a step, for the count of substeps; None: one step
-    _jacobian: Any = field(init=False, repr=False)  # of one step of the method
-    _move: Any = field(init=False, repr=False)  # the same in as many substeps as each trial needs
+    process: ProcessModel = field(init=False, repr=False)  # what moves the belief; str(process) says how
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
@@ -87,15 +83,14 @@ class Mekf:
         store(self, J=J, torque_psd=psd, extras=tuple(self.extras), _noisy=bool(psd.any()))
         store(self, widest=tuple(map(float, self.widest)), _extra=Augmentation(self.extras))
         store(self, _recovery=(self.patience, self.inflation, *self.widest))
-        self._choose(attitude_method(self.method))
+        store(self, process=self._chosen())
 
-    def _choose(self, method: AttitudeMethod) -> None:
-        """Look up once what moves the mean and the covariance."""
-        step, F_step, longest, move = method.step, method.step_jacobian, None, method.jacobian(False)
-        if self.substeps and method.substep is not None and isinstance(step, Kernel) and isinstance(F_step, Kernel):
-            longest = np.array(FINER * ANGLE / method.substep)
-            move = substepped(step, F_step, float(longest))[1]
-        store(self, _method=method, _longest=longest, _jacobian=F_step, _move=move)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size} states, method={self.method!r}: {self.process})"
+
+    def _chosen(self) -> ProcessModel:
+        """Return what moves the belief."""
+        return Automatic(self.J) if self.method == "auto" else ByName(attitude_method(self.method), self.substeps)
 
     @property
     def size(self) -> int:
@@ -147,44 +142,31 @@ class Mekf:
     def predict(self, belief: Belief, tau_B: Array, h: Array, rho_B: Array | None = None, env: Any = None) -> Belief:
         """Move over h under a torque that is constant in body axes; rho_B is the wheels' momentum at the end.
 
-        The wheels count with the mean of their momentum at both ends. `env` is for torques that depend on it.
+        The wheels run up evenly between both ends. `env` is for torques that depend on it.
         """
         rho_end = belief.rho_B if rho_B is None else as_numbers(rho_B)
         if rho_end.shape != belief.rho_B.shape:
             rho_end = np.broadcast_to(rho_end, belief.rho_B.shape)
-        rho = belief.rho_B if rho_B is None else 0.5 * (belief.rho_B + rho_end)
-        if not self._method.wheels and np.any(rho):
-            raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")
+        if not self.process.wheels and np.any(middle(belief.rho_B, rho_end)):
+            raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'auto', 'vi4' or 'taylor'")
         if self.extras:
-            return self._predict_with_extras(belief, tau_B, h, rho, rho_end, env)
-        q_IB, P_B, C = self._moved(belief, tau_B, rho, h)
+            return self._predict_with_extras(belief, tau_B, h, rho_end, env)
+        q_IB, P_B, C = self.process.move(belief.q_IB, belief.P_B, belief.C, tau_B, self.J, belief.rho_B, rho_end, h)
         if self._noisy:
-            C = C + self._torque_noise(belief.P_B, tau_B, self.J, rho, h)
+            C = C + self._torque_noise(belief.P_B, tau_B, self.J, middle(belief.rho_B, rho_end), h)
         return Belief(q_IB, P_B, rho_end, belief.extras, C, belief.rejected, belief.recoveries)
-
-    def _moved(self, belief: Belief, tau_B: Array, rho: Array, h: Array) -> tuple[Array, Array, Array]:
-        """Return attitude, momentum and F C F^T, substep by substep where the method is a kernel."""
-        if not isinstance(self._jacobian, Kernel):
-            q_IB, P_B, F, _ = self._move(belief.q_IB, belief.P_B, tau_B, self.J, rho, h)
-            return quaternion.normalize(q_IB), P_B, propagate_kernel(6)(belief.C, F, NOTHING)
-        given, n = (tau_B, self.J, rho), ONE
-        if self._longest is not None:
-            n = count(belief.P_B, *given, h, self._longest)
-        return moving_kernel(self._jacobian).repeat(n, belief.q_IB, belief.P_B, belief.C, *given, h / n)
 
     def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
         return torque_noise(P_B, tau_B, J, rho, self.torque_psd, h) if self._noisy else NOTHING
 
-    def _predict_with_extras(
-        self, belief: Belief, tau_B: Array, h: Array, rho: Array, rho_end: Array, env: Any
-    ) -> Belief:
+    def _predict_with_extras(self, belief: Belief, tau_B: Array, h: Array, rho_end: Array, env: Any) -> Belief:
         """Kick by the estimated torques at both ends; the steady one and the inertia act in the step itself."""
         extra, values, J = self._extra, belief.extras, self.inertia(belief)
         tau_B, start = extra.torque(tau_B, values), extra.kick(belief.q_IB, values, env)
         P_0 = rates.kick(belief.P_B, start.tau_B, h)
-        q_IB, P_1, F, G = self._move(belief.q_IB, P_0, tau_B, J, rho, h)
-        q_IB = quaternion.normalize(q_IB)
-        end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, rho, h)
+        C_6 = belief.C[..., :6, :6]
+        q_IB, P_1, F, G = self.process.gains(belief.q_IB, P_0, C_6, tau_B, J, belief.rho_B, rho_end, h)
+        end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, middle(belief.rho_B, rho_end), h)
         B = extra.gains(G, step, self._stages)
         kicks = start.T, start.D, end.T, end.D
         C = augmented_kernel(extra.size)(belief.C, F, self._torque_noise(*step), B, *kicks, extra.walk, h)
@@ -198,10 +180,10 @@ class Mekf:
 
     def flown_again(self, end: Belief, tau_B: Array, h: Array) -> tuple[Array, ...]:
         """Return the attitude and momentum that lead to a belief in h, those they lead to, and F and Q between."""
-        given = tau_B, self.J, end.rho_B
-        q_0, P_0, *_ = self._move(end.q_IB, end.P_B, *given, -np.asarray(h))
-        q_1, P_1, F, _ = self._move(q_0, P_0, *given, h)
-        return q_0, P_0, q_1, P_1, F, self._torque_noise(P_0, *given, h)
+        C, given = end.C, (tau_B, self.J, end.rho_B, end.rho_B)
+        q_0, P_0, _ = self.process.transition(end.q_IB, end.P_B, C, *given, -np.asarray(h))
+        q_1, P_1, F = self.process.transition(q_0, P_0, C, *given, h)
+        return q_0, P_0, q_1, P_1, F, self._torque_noise(P_0, *given[:3], h)
 
     # Update
 
