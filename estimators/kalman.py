@@ -56,7 +56,7 @@ def _mean_with_transpose(A: Array) -> Array:
     return mean
 
 
-def _factor(S: Array) -> tuple[list[list[Any]], list[Any]]:
+def factor(S: Array) -> tuple[list[list[Any]], list[Any]]:
     """Return L and 1/d of S = L diag(d) L^T."""
     m = len(S)
     L: list[list[Any]] = [[0.0] * m for _ in range(m)]
@@ -72,7 +72,7 @@ def _factor(S: Array) -> tuple[list[list[Any]], list[Any]]:
     return L, inverse
 
 
-def _solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
+def solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
     """Return S^-1 B from the factors of S, B (m, n)."""
     rows, m = list(B), len(inverse)
     for i in range(m):
@@ -83,6 +83,12 @@ def _solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
         for j in range(i + 1, m):
             rows[i] = rows[i] - L[j][i] * rows[j]
     return array(rows)
+
+
+def joseph(C: Array, H: Array, R: Array, K: Array) -> Array:
+    """Return the covariance after an update with the gain K."""
+    W = C - K @ (C @ H.T).T
+    return _mean_with_transpose(W + (K @ R - W @ H.T) @ K.T)
 
 
 @functools.cache
@@ -107,13 +113,12 @@ def update_kernel(n: int, m: int) -> Kernel:
     def update(C, H, R, y, valid, gate):
         CH = C @ H.T
         S = _symmetric(CH.T, H) + R
-        L, inverse = _factor(S)
-        solved = _solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
+        L, inverse = factor(S)
+        solved = solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
         nis = y @ solved[:, n]
         used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
         K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
-        W = C - K @ CH.T
-        C_new = _mean_with_transpose(W + (K @ R - W @ H.T) @ K.T)
+        C_new = joseph(C, H, R, K)
         correction = where(used > 0.0, K @ y, zeros(n))
         return correction, C_new, S, nis, used
 

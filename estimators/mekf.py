@@ -1,8 +1,9 @@
 """Multiplicative extended Kalman filter of the attitude, driven by the dynamics: the process model is an integrator.
 
 The mean moves by the exact motion of the body, or by any attitude method of `gnc.integrators.table` that is asked for
-(`process_model`), the covariance by the exact Jacobian of that step. State: attitude, total angular momentum, extra states; wheels and control
-torque are known inputs, and a wheel torque moves no total momentum. Error state and coordinates: `attitude_belief`.
+(`process_model`), the covariance by the exact Jacobian of that step. State: attitude, total angular momentum, extra
+states; wheels and control torque are known inputs, and a wheel torque moves no total momentum. Error state and
+coordinates: `attitude_belief`.
 
     mekf = Mekf(J, torque_psd=1e-12)
     belief = mekf.start(AttitudeState(q_IB, w_B), C)              C over (a, dw)
@@ -20,19 +21,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gnc import check, quaternion
+from gnc import check
 from gnc.batch import as_numbers
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief, relinearisation
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
+from gnc.estimators.conserved_chart import conserved_error, plain_error
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.kalman import Innovation, gate
-from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel
+from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel, transition_kernel
 from gnc.estimators.process_model import FINER, Automatic, ByName, ProcessModel, middle
 from gnc.estimators.process_noise import NOTHING, torque_noise
 from gnc.integrators.composition import SUZUKI4, largest_stage
@@ -70,6 +72,7 @@ class Mekf:
     _extra: Augmentation = field(init=False, repr=False)
     _noisy: bool = field(init=False, repr=False)
     _recovery: tuple[float, ...] = field(init=False, repr=False)
+    conserved: ClassVar[bool] = False  # whether the chart keeps the constants of the motion linear: `conserved_chart`
     process: ProcessModel = field(init=False, repr=False)  # what moves the belief; str(process) says how
 
     def __post_init__(self) -> None:
@@ -125,6 +128,16 @@ class Mekf:
         M = self._by_momentum(self.state(belief).w_B)
         return attitude_belief.to_rates(self.size)(belief.C, self.inertia(belief), M)
 
+    def error(self, belief: Belief, truth: AttitudeState, J: Array, rho_B: Array = NO_WHEELS) -> Array:
+        """Return the error (a, dP) of the truth, a body of inertia J, in the filter's own chart, for NEES with C.
+
+        To first order it is a, dP of any chart; over long flights the second order counts.
+        """
+        P_true = rates.to_momentum(truth.w_B, J, rho_B)
+        kernel = conserved_error if self.conserved else plain_error
+        C = belief.C[..., :6, :6]
+        return kernel(belief.q_IB, belief.P_B, C, self.inertia(belief), belief.rho_B, truth.q_IB, P_true)
+
     def extra(self, belief: Belief, name: str) -> Array:
         """Return the estimate of one of the extra states."""
         return self._extra.value(belief.extras, name)
@@ -161,16 +174,32 @@ class Mekf:
 
     def _predict_with_extras(self, belief: Belief, tau_B: Array, h: Array, rho_end: Array, env: Any) -> Belief:
         """Kick by the estimated torques at both ends; the steady one and the inertia act in the step itself."""
-        extra, values, J = self._extra, belief.extras, self.inertia(belief)
-        tau_B, start = extra.torque(tau_B, values), extra.kick(belief.q_IB, values, env)
-        P_0 = rates.kick(belief.P_B, start.tau_B, h)
-        C_6 = belief.C[..., :6, :6]
-        q_IB, P_1, F, G = self.process.gains(belief.q_IB, P_0, C_6, tau_B, J, belief.rho_B, rho_end, h)
-        end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, middle(belief.rho_B, rho_end), h)
-        B = extra.gains(G, step, self._stages)
-        kicks = start.T, start.D, end.T, end.D
-        C = augmented_kernel(extra.size)(belief.C, F, self._torque_noise(*step), B, *kicks, extra.walk, h)
-        return belief._replace(q_IB=q_IB, P_B=rates.kick(P_1, end.tau_B, h), rho_B=rho_end, C=C)
+        q_IB, P_B, given = self._kicked(belief, belief.C, tau_B, h, rho_end, env)
+        C = augmented_kernel(self._extra.size)(belief.C, *given)
+        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C)
+
+    def _kicked(
+        self, at: Belief, C: Array, tau_B: Array, h: Array, rho_end: Array, env: Any
+    ) -> tuple[Array, Array, tuple[Array, ...]]:
+        """Return attitude and momentum after h from a state, and what `augmented_kernel` needs beside C."""
+        extra, values, J = self._extra, at.extras, self.inertia(at)
+        tau_B, start = extra.torque(tau_B, values), extra.kick(at.q_IB, values, env)
+        P_0 = rates.kick(at.P_B, start.tau_B, h)
+        q_IB, P_1, F, G = self.process.gains(at.q_IB, P_0, C[..., :6, :6], tau_B, J, at.rho_B, rho_end, h)
+        end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, middle(at.rho_B, rho_end), h)
+        gains, kicks = extra.gains(G, step, self._stages), (start.T, start.D, end.T, end.D)
+        given = F, self._torque_noise(*step), gains, *kicks, extra.walk, h
+        return q_IB, rates.kick(P_1, end.tau_B, h), given
+
+    def transition(
+        self, at: Belief, C: Array, tau_B: Array, h: Array, rho_end: Array, env: Any
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return attitude and momentum after h from a state that is known by C, and F and Q over all states."""
+        if self.extras:
+            q_IB, P_B, given = self._kicked(at, C, tau_B, h, rho_end, env)
+            return q_IB, P_B, *transition_kernel(self._extra.size)(*given)
+        q_IB, P_B, F = self.process.transition(at.q_IB, at.P_B, C, tau_B, self.J, at.rho_B, rho_end, h)
+        return q_IB, P_B, F, self._torque_noise(at.P_B, tau_B, self.J, middle(at.rho_B, rho_end), h)
 
     def _stages(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> tuple[Array, Sequence[float]]:
         """Return the substeps and stages by which the derivative for J is taken: those of 'vi2', or of 'vi4'."""
@@ -180,10 +209,8 @@ class Mekf:
 
     def flown_again(self, end: Belief, tau_B: Array, h: Array) -> tuple[Array, ...]:
         """Return the attitude and momentum that lead to a belief in h, those they lead to, and F and Q between."""
-        C, given = end.C, (tau_B, self.J, end.rho_B, end.rho_B)
-        q_0, P_0, _ = self.process.transition(end.q_IB, end.P_B, C, *given, -np.asarray(h))
-        q_1, P_1, F = self.process.transition(q_0, P_0, C, *given, h)
-        return q_0, P_0, q_1, P_1, F, self._torque_noise(P_0, *given[:3], h)
+        q_0, P_0, *_ = self.transition(end, end.C, tau_B, -np.asarray(h), end.rho_B, None)
+        return q_0, P_0, *self.transition(end._replace(q_IB=q_0, P_B=P_0), end.C, tau_B, h, end.rho_B, None)
 
     # Update
 
@@ -197,18 +224,19 @@ class Mekf:
         J, vector, valid = self.J, belief.P_B, as_numbers(measurement[1])
         if self.extras:
             J, vector = self.inertia(belief), np.concatenate([belief.P_B, belief.extras], axis=-1)
-        state = belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J
+        state = belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J, belief.rho_B
         probability = self.gate_probability if gated else 1.0
         if hasattr(sensor, "expected") and not self._extra.changes_rate and not self._extra.has_bias_of(sensor):
             kernel, arguments = sensor.expected(6, env)
-            M, limits = self._extra.by_momentum(None), _limits(probability, kernel.layout.outs[1][0], self._recovery)
-            *moved, y = measuring_kernel(kernel, self.size)(*state, M, *arguments, measurement[0], valid, limits)
+            M, limits = self._extra.by_momentum(None), limits_of(probability, kernel.layout.outs[1][0], self._recovery)
+            correct = measuring_kernel(kernel, self.size, self.conserved)
+            *moved, y = correct(*state, M, *arguments, measurement[0], valid, limits)
         else:
             x = AttitudeState(belief.q_IB, rates.to_rate(belief.P_B, J, belief.rho_B))
             z_expected, H, R = self._extra.expect(sensor, x, env, belief.extras)
-            y, limits = sensor.residual(measurement[0], z_expected), _limits(probability, H.shape[-2], self._recovery)
+            y, limits = sensor.residual(measurement[0], z_expected), limits_of(probability, H.shape[-2], self._recovery)
             M = self._extra.by_momentum(x.w_B)
-            moved = correction_kernel(self.size, *H.shape[-2:])(*state, M, H, R, y, valid, limits)
+            moved = correction_kernel(self.size, *H.shape[-2:], self.conserved)(*state, M, H, R, y, valid, limits)
         q_IB, vector, C, rejected, recoveries, S, nis, used = moved
         P_B, extras = (vector[..., :3], vector[..., 3:]) if self.extras else (vector, belief.extras)
         belief = Belief(q_IB, P_B, belief.rho_B, extras, C, rejected, recoveries)
@@ -236,6 +264,6 @@ class Mekf:
 
 
 @functools.cache
-def _limits(probability: float, m: int, recovery: tuple[float, ...]) -> Array:
+def limits_of(probability: float, m: int, recovery: tuple[float, ...]) -> Array:
     """Return the numbers by which a measurement is refused and a trial recovers, as the kernel takes them."""
     return np.array([gate(probability, m), *recovery], float)

@@ -1,4 +1,4 @@
-"""How the mean and the covariance of an attitude filter move: by a method of a name, or by the one that resolves enough.
+"""How mean and covariance of an attitude filter move: by a method of a name, or by the one that resolves enough.
 
     move(q, P, C, *given) -> q, P, F C F^T        transition(the same) -> q, P, F        gains(the same) -> q, P, F, G
 

@@ -8,11 +8,12 @@ The coefficients follow one another. With h folded in, W_k = h J^-1 P_k, and W_0
 
 and the same recurrence on columns gives F and G. Wheels that run up at a constant rate, rho + ramp t/h, add -J^-1 ramp
 to W_1 (`ramp_jacobian`, of order 8): held at their mean instead, they would make every method one of second order.
-`count` tells in how many substeps its truncation error stays small against a covariance. Order 20 is round-off (3e-15) for (Om + |rho|/J_min) |h| <= 0.75 rad,
-Om = sqrt(2T/J_min) being the fastest rate that the energy allows, or for (|w| + |rho|/J_min) |h| <= 0.5 rad; order 10,
-for 0.27 times the operations, to 0.1 rad, which is far for a spacecraft that points. Dividing longer steps is the
-caller's part (`gnc.integrators.substeps`); without it the error grows as the 21st, or 11th, power. Source:
-spec/attitude.md, "Exact free drift".
+`count` tells in how many substeps its truncation error stays small against a covariance.
+
+Order 20 is round-off (3e-15) for (Om + |rho|/J_min) |h| <= 0.75 rad, Om = sqrt(2T/J_min) being the fastest rate that
+the energy allows, or for (|w| + |rho|/J_min) |h| <= 0.5 rad; order 10, for 0.27 times the operations, to 0.1 rad, which
+is far for a spacecraft that points. Dividing longer steps is the caller's part (`gnc.integrators.substeps`); without it
+the error grows as the 21st, or 11th, power. Source: spec/attitude.md, "Exact free drift".
 """
 
 from __future__ import annotations
