@@ -45,7 +45,7 @@ def moved_kernel(n: int) -> Kernel:
 
     @batched(f"(4),({n - 3}),({n},{n}),({n}),(3,3),(3)->(4),({n - 3}),({n},{n})")
     def moved(q_IB, x, C, d, J, rho_B):
-        return retract(q_IB, x, d, C, J, rho_B, conserved=True)
+        return retract(q_IB, x, d, C, J, rho_B)
 
     return moved
 
@@ -74,7 +74,7 @@ def joint_kernel(n: int, sizes: tuple[int, ...], columns: int) -> Kernel:
         u = H.T @ solved[:, n]
         s = C_m @ u - way
         C_used = joseph(C_m, H, R, solved[:, :n].T)
-        *state, reset = retract(q_IB, x, s, C_used, J, rho_B, conserved=True)
+        *state, reset = retract(q_IB, x, s, C_used, J, rho_B)
         C_new = symmetric_product(reset, C_used)
         good = C[0, 0] > 0.0
         for i in range(k):

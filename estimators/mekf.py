@@ -31,7 +31,7 @@ from gnc.errors import InputError
 from gnc.estimators import attitude_belief, relinearisation
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
-from gnc.estimators.conserved_chart import conserved_error, plain_error
+from gnc.estimators.conserved_chart import conserved_error
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.kalman import Innovation, gate
 from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel, transition_kernel
@@ -128,15 +128,16 @@ class Mekf:
         M = self._by_momentum(self.state(belief).w_B)
         return attitude_belief.to_rates(self.size)(belief.C, self.inertia(belief), M)
 
-    def error(self, belief: Belief, truth: AttitudeState, J: Array, rho_B: Array = NO_WHEELS) -> Array:
-        """Return the error (a, dP) of the truth, a body of inertia J, in the filter's own chart, for NEES with C.
+    def error(self, belief: Belief, truth: AttitudeState, J: Array, rho_B: Array = NO_WHEELS) -> tuple[Array, Array]:
+        """Return the error of the truth, a body of inertia J, in the filter's own chart, and its covariance: for NEES.
 
-        To first order it is a, dP of any chart; over long flights the second order counts.
+        Over long flights the second order counts: another chart than the filter's own finds it too sure.
         """
-        P_true = rates.to_momentum(truth.w_B, J, rho_B)
-        kernel = conserved_error if self.conserved else plain_error
-        C = belief.C[..., :6, :6]
-        return kernel(belief.q_IB, belief.P_B, C, self.inertia(belief), belief.rho_B, truth.q_IB, P_true)
+        P_true, C = rates.to_momentum(truth.w_B, J, rho_B), belief.C[..., :6, :6]
+        if not self.conserved:
+            return attitude_belief.inertial_error(belief.q_IB, belief.P_B, C, truth.q_IB, P_true)
+        given = self.inertia(belief), belief.rho_B, truth.q_IB, P_true
+        return conserved_error(belief.q_IB, belief.P_B, C, *given), C
 
     def extra(self, belief: Belief, name: str) -> Array:
         """Return the estimate of one of the extra states."""
