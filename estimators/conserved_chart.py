@@ -63,15 +63,13 @@ def _pull(A, S):
     return A.T @ (_inverse(M @ G + DAMPING * S) @ M)
 
 
-@batched("(3),(3),(3,3),(2,2),(3)->(3)")
-def moved_momentum(P, rho, J_inverse, S, dP):
-    """Return P'."""
-    P_1 = P + dP
-    missing = constants(P, rho, J_inverse) + slope(P, rho, J_inverse) @ dP - constants(P_1, rho, J_inverse)
-    return P_1 + _pull(slope(P_1, rho, J_inverse), S) @ missing
+@batched("(3),(2),(3),(3,3),(2,2)->(3)")
+def pulled(P, y, rho, J_inverse, S):
+    """Return the momentum near P whose constants are y."""
+    return P + _pull(slope(P, rho, J_inverse), S) @ (y - constants(P, rho, J_inverse))
 
 
-_moved_slope = jacobian(moved_momentum, "dP", value=True)
+_pulled_slopes = jacobian(pulled, ("P", "y"), value=True)
 
 
 def retract(q, x, d, C, J, rho):
@@ -79,19 +77,20 @@ def retract(q, x, d, C, J, rho):
 
     x = (P, extras), d and C over (a, dP, extras); S comes from C.
     """
-    J_inverse = inv3(J)
-    P, g_P = _moved_slope(x[:3], rho, J_inverse, slack(x[:3], C[3:6, 3:6], J_inverse), d[3:6])
+    P, J_inverse = x[:3], inv3(J)
+    A, S = slope(P, rho, J_inverse), slack(P, C[3:6, 3:6], J_inverse)
+    P_new, by_P, B = _pulled_slopes(P + d[3:6], constants(P, rho, J_inverse) + A @ d[3:6], rho, J_inverse, S)
     g = identity(len(d))
-    g[:3, :3], g[3:6, 3:6] = so3_right_jacobian(d[:3]), g_P
+    g[:3, :3], g[3:6, 3:6] = so3_right_jacobian(d[:3]), by_P + B @ A
     turned = quaternion.normalize(quaternion.mul(q, quaternion.exp(d[:3])))
-    return turned, np.concatenate([P, x[3:] + d[6:]]), g
+    return turned, np.concatenate([P_new, x[3:] + d[6:]]), g
 
 
 @batched("(4),(3),(6,6),(3,3),(3),(4),(3)->(6)")
 def conserved_error(q_IB, P_B, C, J, rho_B, q_true, P_true):
     """Return the error d of the chart, with retract(q, P, d) the truth: what the covariance C is of. For NEES."""
     J_inverse, dP = inv3(J), P_true - P_B
-    S = slack(P_B, C[3:6, 3:6], J_inverse)
+    y, A, S = constants(P_B, rho_B, J_inverse), slope(P_B, rho_B, J_inverse), slack(P_B, C[3:6, 3:6], J_inverse)
     for _ in range(ITERATIONS):
-        dP = dP + (P_true - moved_momentum(P_B, rho_B, J_inverse, S, dP))
+        dP = dP + (P_true - pulled(P_B + dP, y + A @ dP, rho_B, J_inverse, S))
     return np.concatenate([quaternion.log(quaternion.mul(quaternion.conj(q_IB), q_true)), dP])

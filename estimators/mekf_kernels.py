@@ -89,9 +89,8 @@ def correction_kernel(n: int, m: int, columns: int, conserved: bool = False) -> 
 
     x = (P, extras); limits = (gate, patience, inflation, widest angle, widest rate); H is over (a, dw, extras), or its
     first columns where the others are zero, with dw = J^-1 M (dP, dextras). Beyond the Kalman update: R grows by what H
-    leaves out (`curvature`); the chart, `conserved_chart` or `_inertial_retract`; after `patience` refusals `_inflated`;
-    a trial whose
-    covariance is not positive or overflows becomes NaN.
+    leaves out (`curvature`); the state moves by `_retracted`, or in the conserved chart;
+    after `patience` refusals `_inflated`; a trial whose covariance is not positive or overflows becomes NaN.
     """
     update = update_kernel(n, m)
 
@@ -103,8 +102,7 @@ def correction_kernel(n: int, m: int, columns: int, conserved: bool = False) -> 
         H, R, was_good = over_momentum(H, J, M, n), R + curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)
         d, C_used, S, nis, used = update(C, H, R, y, valid, limits[0])
         took = used > 0.0
-        in_chart = retract(q_IB, x, d, C_used, J, rho_B) if conserved else _inertial_retract(q_IB, x, d, C)
-        *moved, reset = in_chart
+        *moved, reset = retract(q_IB, x, d, C, J, rho_B) if conserved else _retracted(q_IB, x, d, C)
         C = where(took, symmetric_product(reset, C_used), C)
         q_IB, x = (where(took, new, old) for new, old in zip(moved, (q_IB, x), strict=True))
         good = was_good & ((nis >= 0.0) | (valid == 0.0))
@@ -208,7 +206,7 @@ def _healthy(C):
     return good
 
 
-def _inertial_retract(q_IB, x, d, C):
+def _retracted(q_IB, x, d, C):
     """Return the corrected state, and the matrix that takes the error about the old estimate to that about the new.
 
     q <- q exp(a/2), a' = J_r(a) (a_true - a), J_r the right Jacobian of SO(3). The momentum is corrected in the axes in
