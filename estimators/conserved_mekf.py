@@ -24,10 +24,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gnc.batch import Kernel, batched, maximum, minimum, where
+from gnc.batch import Kernel, batched, maximum, minimum
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.conserved_chart import retract
-from gnc.estimators.kalman import Innovation, factor, gate, joseph, propagate_kernel, solve, symmetric_product
+from gnc.estimators.kalman import (
+    Innovation,
+    factor,
+    gate,
+    gated,
+    innovations,
+    joseph,
+    propagate_kernel,
+    solve,
+    symmetric_product,
+    without_unused,
+)
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.mekf_kernels import curvature, over_momentum, watched
 from gnc.linalg import array, identity, zeros
@@ -68,8 +79,9 @@ def joint_kernel(n: int, sizes: tuple[int, ...], columns: int) -> Kernel:
         C_m, way, H = symmetric_product(F, C) + Q, F @ d + noise, over_momentum(H, J, M, n)
         r = y + H @ way
         S = symmetric_product(H, C_m) + R
-        nis, used = _gated(S, H, C_m, r, valid, gates, sizes)
-        H, r, S = _without_unused(H, r, S, R, used, sizes)
+        wide = S + _blind(H, C_m, sizes)
+        nis, used = gated(wide, r, valid, gates, sizes)
+        H, r, S = without_unused(H, r, S, R, used, sizes)
         solved = solve(*factor(S), np.concatenate([H @ C_m, r.reshape(m, 1)], axis=1))
         u = H.T @ solved[:, n]
         s = C_m @ u - way
@@ -90,26 +102,15 @@ def joint_kernel(n: int, sizes: tuple[int, ...], columns: int) -> Kernel:
     return joint
 
 
-def _gated(S, H, C, r, valid, gates, sizes):
-    """Return the normalised innovation of each sensor, and which are used; the gate is wider by what H leaves out."""
-    nis, used, start = [], [], 0
-    for i, size in enumerate(sizes):
+def _blind(H, C, sizes):
+    """Return what H leaves out, for the gate of each sensor."""
+    m, start = sum(sizes), 0
+    wide = zeros(m, m)
+    for size in sizes:
         rows = slice(start, start + size)
-        wide = S[rows, rows] + curvature(H[rows, :3], C[:3, :3]) * identity(size)
-        nis.append(r[rows] @ solve(*factor(wide), r[rows].reshape(size, 1))[:, 0])
-        used.append(where((valid[i] > 0.0) & (nis[i] <= gates[i]), 1.0, 0.0))
+        wide[rows, rows] = curvature(H[rows, :3], C[:3, :3]) * identity(size)
         start += size
-    return array(nis), array(used)
-
-
-def _without_unused(H, r, S, R, used, sizes):
-    """Return H, residual and S with the rows of unused sensors zero, as if they measured nothing."""
-    rows = array([u for u, size in zip(used, sizes, strict=True) for _ in range(size)])
-    m, n = H.shape
-    H = array([where(rows[i] > 0.0, H[i], zeros(n)) for i in range(m)])
-    r = array([where(rows[i] > 0.0, r[i], 0.0) for i in range(m)])
-    S = array([[where((rows[i] > 0.0) & (rows[j] > 0.0), S[i, j], R[i, j]) for j in range(m)] for i in range(m)])
-    return H, r, S
+    return wide
 
 
 class _Outcome(NamedTuple):
@@ -167,7 +168,9 @@ class ConservedMekf(Mekf):
             again = again & (outcome.bent > 1.0)
         q_IB, x, C, rejected, recoveries = outcome[:5]
         P_B, extras = (x[..., :3], x[..., 3:]) if self.extras else (x, belief.extras)
-        return Belief(q_IB, P_B, rho_end, extras, C, rejected, recoveries), _innovations(outcome, readings)
+        sizes = [np.shape(measurement[0])[-1] for _, measurement in readings]
+        told = innovations(outcome.y, outcome.S, outcome.nis, outcome.used, sizes)
+        return Belief(q_IB, P_B, rho_end, extras, C, rejected, recoveries), told
 
     def _linearised(
         self, start: Belief, before: _Outcome | None, tau_B: Array, h: Array, rho_end: Array,
@@ -216,13 +219,3 @@ class ConservedMekf(Mekf):
             y[..., rows], H[..., rows, : p.H.shape[-1]], R[..., rows, rows] = residuals[i], p.H, p.R
             valid[..., i], row = m[1], row + size
         return y, H, R, valid, sizes
-
-
-def _innovations(outcome: _Outcome, readings: Sequence[tuple[Any, Any]]) -> list[Innovation]:
-    """Return what each sensor said beyond what was expected, in the last linearisation."""
-    innovations, row = [], 0
-    for i, (_, measurement) in enumerate(readings):
-        rows = slice(row, row + np.shape(measurement[0])[-1])
-        row, y, S = rows.stop, outcome.y[..., rows], outcome.S[..., rows, rows]
-        innovations.append(Innovation(y, S, outcome.nis[..., i], outcome.used[..., i] > 0.0))
-    return innovations

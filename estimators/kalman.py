@@ -12,6 +12,7 @@ rounds 25 times better than one half, and ten times worse than the form as it is
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,36 @@ def joseph(C: Array, H: Array, R: Array, K: Array) -> Array:
     """Return the covariance after an update with the gain K."""
     W = C - K @ (C @ H.T).T
     return _mean_with_transpose(W + (K @ R - W @ H.T) @ K.T)
+
+
+def gated(S: Array, r: Array, valid: Array, gates: Array, sizes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return the normalised innovation of each of several sensors, and which are used: 1 or 0."""
+    nis, used, start = [], [], 0
+    for i, size in enumerate(sizes):
+        rows = slice(start, start + size)
+        nis.append(r[rows] @ solve(*factor(S[rows, rows]), r[rows].reshape(size, 1))[:, 0])
+        used.append(where((valid[i] > 0.0) & (nis[i] <= gates[i]), 1.0, 0.0))
+        start += size
+    return array(nis), array(used)
+
+
+def without_unused(
+    H: Array, r: Array, S: Array, R: Array, used: Array, sizes: tuple[int, ...]
+) -> tuple[Array, Array, Array]:
+    """Return H, residual and S with the rows of unused sensors zero, as if they measured nothing."""
+    rows = array([u for u, size in zip(used, sizes, strict=True) for _ in range(size)])
+    m, n = H.shape
+    H = array([where(rows[i] > 0.0, H[i], zeros(n)) for i in range(m)])
+    r = array([where(rows[i] > 0.0, r[i], 0.0) for i in range(m)])
+    S = array([[where((rows[i] > 0.0) & (rows[j] > 0.0), S[i, j], R[i, j]) for j in range(m)] for i in range(m)])
+    return H, r, S
+
+
+def innovations(y: Array, S: Array, nis: Array, used: Array, sizes: Sequence[int]) -> list[Innovation]:
+    """Return what each of several sensors said, from what all said together; nis and used have one number for each."""
+    ends = np.cumsum((0, *sizes))
+    parts = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [Innovation(y[..., p], S[..., p, p], nis[..., i], used[..., i] > 0.0) for i, p in enumerate(parts)]
 
 
 @functools.cache

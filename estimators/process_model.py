@@ -1,6 +1,6 @@
 """How mean and covariance of an attitude filter move: by a method of a name, or by the one that resolves enough.
 
-    move(q, P, C, *given) -> q, P, F C F^T        transition(the same) -> q, P, F        gains(the same) -> q, P, F, G
+    move(q, P, C, *given) -> q, P, F C F^T     transition: q, P, F     gains: q, P, F, G     mean: q, P
 
 given = (tau_B, J, rho_B at the start, rho_B at the end, h). `Automatic` takes for every trial by itself
 
@@ -33,6 +33,7 @@ Array = Any
 
 FINER = 3.0  # substeps per substep of the motion alone: a filter without process noise sees its truncation error
 NODES, REACH = free_drift.NODES[2], free_drift.REACHES[2]  # of the exact drift, and its longest step [rad]
+MEAN_NODES = 14  # of the exact drift without its Jacobian: 6 + 1.6 REACH
 NOTHING, UNMOVED = np.zeros((6, 6)), (np.eye(6), np.zeros((6, 3)))
 
 
@@ -51,8 +52,11 @@ class ProcessModel(Protocol):
     def move(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
         """Return attitude, momentum, and the covariance of (a, dP)."""
 
+    def mean(self, q_IB: Array, P_B: Array, C: Array, *given: Array, at: Array) -> tuple[Array, Array]:
+        """Return attitude and momentum; `at` is a momentum near all P_B, and tells with C in how many steps."""
+
     def transition(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
-        """Return attitude, momentum, and F over (a, dP); C tells how exactly."""
+        """Return attitude, momentum, and F over (a, dP)."""
 
     def gains(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array, Array]:
         """Return the same with G, the derivative for the torque."""
@@ -74,6 +78,7 @@ def plan(P_B, C, tau_B, J, rho_B, rho_end, h):
 
 
 _, _drift = free_drift.kernels(NODES)
+_drift_mean, _ = free_drift.kernels(MEAN_NODES)
 
 
 @batched("(4),(3),(6,6),(3),(3,3),()->(4),(3),(6,6)")
@@ -86,6 +91,12 @@ def _drift_covariance(q_IB, P_B, C, moments, axes, h):
 def _drift_transition(q_IB, P_B, F, moments, axes, h):
     q_IB, P_B, F_step = _drift(q_IB, P_B, moments, axes, h)
     return q_IB, P_B, F_step @ F
+
+
+@batched("(4),(3),(3),(3),(3,3),(3),()->(4),(3),(3)")
+def _taylor_mean(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
+    q_IB, P_B, rho_B, _, _ = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
+    return quaternion.normalize(q_IB), P_B, rho_B
 
 
 @batched("(4),(3),(6,6),(3),(3),(3,3),(3),()->(4),(3),(6,6),(3)")
@@ -130,6 +141,12 @@ class Automatic:
         drifts, steps, given = self._divided(P_B, C, tau_B, J, rho_B, rho_end, h)
         q_IB, P_B, C = _drift_covariance.repeat(drifts[0], q_IB, P_B, C, *drifts[1:])
         return _taylor_covariance.repeat(steps, q_IB, P_B, C, *given)[:3]
+
+    def mean(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h, at):
+        """Return attitude and momentum."""
+        drifts, steps, given = self._divided(at, C, tau_B, J, rho_B, rho_end, h)
+        q_IB, P_B = _drift_mean.repeat(drifts[0], q_IB, P_B, *drifts[1:])
+        return _taylor_mean.repeat(steps, q_IB, P_B, *given)[:2]
 
     def transition(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
         """Return attitude, momentum, and F over (a, dP)."""
@@ -185,6 +202,10 @@ class ByName:
         given = tau_B, J, middle(rho_B, rho_end)
         n = np.ones(()) if self._longest is None else count(P_B, *given, h, self._longest)
         return moving_kernel(self._one).repeat(n, q_IB, P_B, C, *given, h / n)
+
+    def mean(self, q_IB, P_B, C, *given, at):
+        """Return attitude and momentum."""
+        return self.gains(q_IB, P_B, C, *given)[:2]
 
     def transition(self, q_IB, P_B, C, *given):
         """Return attitude, momentum, and F over (a, dP)."""

@@ -118,7 +118,7 @@ class Usque(Mekf):
         rho_end = belief.rho_B if rho_B is None else np.broadcast_to(np.asarray(rho_B, float), belief.rho_B.shape)
         rho = middle(belief.rho_B, rho_end)
         q, P = moved(belief.q_IB, belief.P_B, _sigma_errors(belief.C))
-        q, P, _ = self.process.transition(q, P, belief.C, tau_B, self.J, belief.rho_B, rho_end, h)
+        q, P = self.process.mean(q, P, belief.C, tau_B, self.J, belief.rho_B, rho_end, h, at=belief.P_B)
         errors = error_between(q[0], P[0], q, P)
         mean, C = _statistics(errors, self._torque_noise(belief.P_B, tau_B, self.J, rho, h))
         q_IB, P_B = moved(q[0], P[0], mean)
