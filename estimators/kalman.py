@@ -122,6 +122,17 @@ def innovations(y: Array, S: Array, nis: Array, used: Array, sizes: Sequence[int
     return [Innovation(y[..., p], S[..., p, p], nis[..., i], used[..., i] > 0.0) for i, p in enumerate(parts)]
 
 
+def cholesky(C: Array) -> Array:
+    """Return L with C = L L^T."""
+    n = len(C)
+    L = zeros(n, n)
+    for i in range(n):
+        for j in range(i + 1):
+            rest = C[i, j] - sum((L[i, k] * L[j, k] for k in range(j)), 0.0)
+            L[i, j] = np.sqrt(rest) if i == j else rest / L[j, j]
+    return L
+
+
 @functools.cache
 def propagate_kernel(n: int) -> Kernel:
     """Return the kernel C, F, Q -> F C F^T + Q."""

@@ -31,7 +31,7 @@ from gnc.errors import InputError
 from gnc.estimators import attitude_belief, relinearisation
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
-from gnc.estimators.conserved_chart import conserved_error
+from gnc.estimators.conserved_chart import conserved_error, conserved_inertial_error
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.kalman import Innovation, gate
 from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel, transition_kernel
@@ -138,6 +138,15 @@ class Mekf:
             return attitude_belief.inertial_error(belief.q_IB, belief.P_B, C, truth.q_IB, P_true)
         given = self.inertia(belief), belief.rho_B, truth.q_IB, P_true
         return conserved_error(belief.q_IB, belief.P_B, C, *given), C
+
+    def inertial_error(
+        self, belief: Belief, truth: AttitudeState, J: Array, rho_B: Array = NO_WHEELS
+    ) -> tuple[Array, Array]:
+        """Return the error (a, l), l of the inertial momentum, and its covariance by sigma points of the own chart."""
+        if not self.conserved:
+            return self.error(belief, truth, J, rho_B)
+        given = self.inertia(belief), belief.rho_B, truth.q_IB, rates.to_momentum(truth.w_B, J, rho_B)
+        return conserved_inertial_error(belief.q_IB, belief.P_B, belief.C[..., :6, :6], *given)
 
     def extra(self, belief: Belief, name: str) -> Array:
         """Return the estimate of one of the extra states."""

@@ -25,7 +25,17 @@ from gnc.batch import Kernel, as_numbers, batched
 from gnc.batch.layout import Layout
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.kalman import Innovation, factor, gate, gated, innovations, solve, symmetric_product, without_unused
+from gnc.estimators.kalman import (
+    Innovation,
+    cholesky,
+    factor,
+    gate,
+    gated,
+    innovations,
+    solve,
+    symmetric_product,
+    without_unused,
+)
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.mekf_kernels import watched
 from gnc.estimators.process_model import middle
@@ -49,14 +59,8 @@ def _shear(P, sign):
 
 def _errors(C):
     """Return the sigma points (13, 6) of C = L L^T: columns of (n + kappa)^(1/2) L, both ways."""
-    n = len(C)
-    L = zeros(n, n)
-    for i in range(n):
-        for j in range(i + 1):
-            rest = C[i, j] - sum((L[i, k] * L[j, k] for k in range(j)), 0.0)
-            L[i, j] = np.sqrt(rest) if i == j else rest / L[j, j]
-    columns = (np.sqrt(SPREAD) * L).T
-    return np.concatenate([zeros(1, n), columns, -columns])
+    columns = (np.sqrt(SPREAD) * cholesky(C)).T
+    return np.concatenate([zeros(1, len(C)), columns, -columns])
 
 
 def _weighted(values):

@@ -60,6 +60,7 @@ class Point:
     rms_m: float | None = None  # of the position, in pose studies
     bound_m: float | None = None
     ratio_m: float | None = None
+    nees_inertial: float | None = None  # in (a, inertial momentum) by sigma points; nees is in the filter's own chart
 
 
 def study(
@@ -101,6 +102,7 @@ def _point(problem: Problem, f: Filter, rate_hz: float, bound: Bound, trials: in
     return Point(
         f.name, rate_hz, score.deg, bound.deg, score.deg / bound.deg, score.nees, (float(lo), float(hi)), score.lost,
         trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz), bool(lo <= score.nees <= hi), *metres,
+        score.nees_inertial,
     )  # fmt: skip
 
 
