@@ -22,7 +22,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import batched, jacobian
-from gnc.estimators.kalman import cholesky, symmetric_product
+from gnc.estimators.kalman import cholesky
 from gnc.lie import so3_right_jacobian
 from gnc.linalg import array, identity, inv3
 
@@ -101,7 +101,8 @@ def conserved_error(q_IB, P_B, C, J, rho_B, q_true, P_true):
 def conserved_inertial_error(q_IB, P_B, C, J, rho_B, q_true, P_true):
     """Return the error (a, l) less its mean, and its covariance, by sigma points of this chart.
 
-    l = exp(a) P' - P, that of the inertial momentum, is bent in this chart: to first order its NEES reads too much after a long time.
+    l = exp(a) P' - P, that of the inertial momentum, is bent in this chart: to first order its NEES reads too much
+    after a long time.
     """
     J_inverse = inv3(J)
     y, A, S = constants(P_B, rho_B, J_inverse), slope(P_B, rho_B, J_inverse), slack(P_B, C[3:6, 3:6], J_inverse)
@@ -111,8 +112,7 @@ def conserved_inertial_error(q_IB, P_B, C, J, rho_B, q_true, P_true):
         P = pulled(P_B + x[3:], y + A @ x[3:], rho_B, J_inverse, S)
         points.append(np.concatenate([x[:3], quaternion.rotate(quaternion.exp(x[:3]), P) - P_B]))
     mean = sum(points[1:], points[0]) * (1.0 / 12.0)
-    C_l = sum((np.outer(p - mean, p - mean) for p in points[1:]), np.outer(points[0] - mean, points[0] - mean)) * (
-        1.0 / 12.0
-    )
+    spread = array(points) - mean
+    C_l = spread.T @ spread * (1.0 / 12.0)
     a = quaternion.log(quaternion.mul(quaternion.conj(q_IB), q_true))
     return np.concatenate([a, quaternion.rotate(quaternion.exp(a), P_true) - P_B]) - mean, C_l

@@ -1,7 +1,7 @@
 """Extended Kalman filter of pose and twist in dual quaternions, driven by the dynamics of the body.
 
-The mean moves by DQVI (or a comparator, see `pose_motion`) in as many substeps as each trial needs, the covariance by
-the exact Jacobian of that motion. The body is described about any point of it, a docking port for instance, of which
+The mean moves by the exact motion of the body, by DQVI or by a comparator (see `pose_motion`), the covariance by the
+exact Jacobian of that motion. The body is described about any point of it, a docking port for instance, of which
 pose and twist are then estimated. Errors: (dxi, dchi), p = p^ exp(dxi/2), chi = chi^ + dchi, all in body axes.
 
     dqekf = DqEkf.of(200.0, r_g, J_com, wrench_psd=1e-8)
@@ -52,7 +52,7 @@ class DqEkf:
     """
 
     M: Array  # (..., 6, 6) about the reference point, body axes, angular first [kg m^2, kg m, kg]
-    method: str = "vi4"  # one of pose_motion.METHODS
+    method: str = "auto"  # one of pose_motion.METHODS
     wrench_psd: Array = 0.0  # (..., 6, 6), (..., 6) or a number: of the unknown wrench about the reference point
     extras: tuple[ExtraState, ...] = ()  # biases of sensors, a steady torque, the inertia about the centre of mass
     gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
@@ -130,7 +130,8 @@ class DqEkf:
         """
         at = belief if about is None else about
         wrench, M = self._input(at, wrench_B), self.inertia(at)
-        dq_IB, chi_B, F, G = pose_motion.move(self.method, *self.state(at), wrench, M, h, self.turn)
+        C = belief.C[..., :12, :12]
+        dq_IB, chi_B, F, G = pose_motion.move(self.method, *self.state(at), wrench, M, h, self.turn, C)
         step = at.chi_B, chi_B, wrench, M
         Q, B = self._noise(*step, h), self._gains(G, *step, h)
         if about is None:

@@ -46,8 +46,8 @@ def _kernels(order: int, suffix: str = "") -> tuple[Kernel, ...]:
 
     def step(q_IB, P_B, tau_B, J, rho_B, h):
         """Move a body with its wheels under a torque that is constant in body axes."""
-        P, _, f = _motion(P_B, tau_B, J, rho_B, h, order)
-        return mul(q_IB, _end(f)), _end(P)
+        P, _, f = motion(P_B, tau_B, J, rho_B, h, order)
+        return mul(q_IB, end(f)), end(P)
 
     def drift(q_IB, P_B, J, rho_B, h):
         """Move a free body with its wheels."""
@@ -55,14 +55,14 @@ def _kernels(order: int, suffix: str = "") -> tuple[Kernel, ...]:
 
     def step_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
         """Return what `step` does, its Jacobian F = [[R(f)^T, B], [0, dP_1/dP]], and G, both exact."""
-        P, W, f = _motion(P_B, tau_B, J, rho_B, h, order)
+        P, W, f = motion(P_B, tau_B, J, rho_B, h, order)
         by_torque = np.concatenate(_slopes(P, W, J, h, zeros(3, 3), h * identity(3)))
-        return mul(q_IB, _end(f)), _end(P), _jacobian(P, W, f, J, h), by_torque
+        return mul(q_IB, end(f)), end(P), _jacobian(P, W, f, J, h), by_torque
 
     def drift_jacobian(q_IB, P_B, J, rho_B, h):
         """Return what `drift` does, and its exact Jacobian F."""
-        P, W, f = _motion(P_B, zeros(3), J, rho_B, h, order)
-        return mul(q_IB, _end(f)), _end(P), _jacobian(P, W, f, J, h)
+        P, W, f = motion(P_B, zeros(3), J, rho_B, h, order)
+        return mul(q_IB, end(f)), end(P), _jacobian(P, W, f, J, h)
 
     forced, free = "(4),(3),(3),(3,3),(3),()", "(4),(3),(3,3),(3),()"
     functions: dict[Any, str] = {step: f"{forced}->(4),(3)", drift: f"{free}->(4),(3)"}
@@ -72,7 +72,7 @@ def _kernels(order: int, suffix: str = "") -> tuple[Kernel, ...]:
     return tuple(batched(layout)(function) for function, layout in functions.items())
 
 
-def _motion(
+def motion(
     P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array, order: int, ramp_B: Array = STEADY
 ) -> tuple[Series, Series, Series]:
     """Return the series of the momentum, of h times the rate, and of the turn f since the start."""
@@ -93,11 +93,17 @@ def _turned(q: Array, w: Array) -> Array:
 
 def _jacobian(P: Series, W: Series, f: Series, J: Array, h: Array) -> Array:
     B, P_P = _slopes(P, W, J, h, identity(3), zeros(3, 3))
-    return block([[to_matrix(conj(_end(f))), B], [zeros(3, 3), P_P]])
+    return block([[to_matrix(conj(end(f))), B], [zeros(3, 3), P_P]])
 
 
 def _slopes(P: Series, W: Series, J: Array, h: Array, dP_0: Array, impulse: Array) -> tuple[Array, Array]:
-    """Return the columns da and dP at the end: dP' = dP x w + P x J^-1 dP + impulse, da' = da x w + J^-1 dP."""
+    """Return the columns da and dP at the end."""
+    da, dP = slope_series(P, W, J, h, dP_0, impulse)
+    return end(da), end(dP)
+
+
+def slope_series(P: Series, W: Series, J: Array, h: Array, dP_0: Array, impulse: Array) -> tuple[Series, Series]:
+    """Return the columns da and dP: dP' = dP x w + P x J^-1 dP + impulse, da' = da x w + J^-1 dP, da = 0 at first."""
     D = h * inv3(J)
     turning = [-skew(w) for w in W]
     moving = [skew(p) @ D + t for p, t in zip(P, turning, strict=True)]
@@ -106,7 +112,16 @@ def _slopes(P: Series, W: Series, J: Array, h: Array, dP_0: Array, impulse: Arra
         da.append((_convolution(np.matmul, turning[: k + 1], da) + D @ dP[-1]) * (1.0 / (k + 1)))
         dP.append((_convolution(np.matmul, moving[: k + 1], dP) + impulse) * (1.0 / (k + 1)))
         impulse = zeros(3, 3)
-    return _end(da), _end(dP)
+    return da, dP
+
+
+def driven_series(W: Series, source: Series, start: Array) -> Series:
+    """Return the series of x' = x x w + source, x a vector or columns, from that of the source."""
+    turning = [-skew(w) for w in W]
+    x = [start]
+    for k in range(len(W) - 1):
+        x.append((_convolution(np.matmul, turning[: k + 1], x) + source[k]) * (1.0 / (k + 1)))
+    return x
 
 
 def _convolution(product: Callable[[Array, Array], Array], a: Series, b: Series) -> Array:
@@ -115,7 +130,7 @@ def _convolution(product: Callable[[Array, Array], Array], a: Series, b: Series)
     return sum(terms[1:], terms[0])
 
 
-def _end(series: Series) -> Array:
+def end(series: Series) -> Array:
     """Add the coefficients, small ones first."""
     return sum(reversed(series[:-1]), series[-1])
 
@@ -127,9 +142,9 @@ step_slow, drift_slow, step_jacobian_slow, drift_jacobian_slow = _kernels(10, "_
 @batched("(4),(3),(3),(3),(3,3),(3),()->(4),(3),(3),(6,6),(6,3)")
 def ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
     """Move a body whose wheels' momentum changes evenly by ramp_B; return q, P, rho, and the exact F and G."""
-    P, W, f = _motion(P_B, tau_B, J, rho_B, h, ORDER, ramp_B)
+    P, W, f = motion(P_B, tau_B, J, rho_B, h, ORDER, ramp_B)
     by_torque = np.concatenate(_slopes(P, W, J, h, zeros(3, 3), h * identity(3)))
-    return mul(q_IB, _end(f)), _end(P), rho_B + ramp_B, _jacobian(P, W, f, J, h), by_torque
+    return mul(q_IB, end(f)), end(P), rho_B + ramp_B, _jacobian(P, W, f, J, h), by_torque
 
 
 def angle(P_B, tau_B, J, rho_B, ramp_B, h):
@@ -153,14 +168,14 @@ def count(P_B, C, tau_B, J, rho_B, ramp_B, h):
     flight of a thousand samples errors add up, and the rate is then known better than the attitude.
     """
     x = angle(P_B, tau_B, J, rho_B, ramp_B, h)
-    known = maximum(_information(C[:3, :3]), (P_B @ P_B) * _information(C[3:6, 3:6]))
+    known = maximum(information(C[:3, :3]), (P_B @ P_B) * information(C[3:6, 3:6]))
     allowed = maximum(SMALL / np.sqrt(known), ROUND_OFF)
     n = (x / RADIUS) * np.sqrt(np.sqrt(np.sqrt((x / RADIUS) / where(allowed > 0.0, allowed, ROUND_OFF))))
     n = maximum(-np.floor(-n), 1.0)
     return where(n <= MOST, n, math.nan)
 
 
-def _information(C):
+def information(C):
     """Return tr C^-1; infinite for a covariance that is not positive."""
     V = inv3(C)
     trace = V[0, 0] + V[1, 1] + V[2, 2]
