@@ -70,7 +70,7 @@ def pulled(P, y, rho, J_inverse, S):
     return P + _pull(slope(P, rho, J_inverse), S) @ (y - constants(P, rho, J_inverse))
 
 
-_pulled_slopes = jacobian(pulled, ("P", "y"), value=True)
+pulled_slopes = jacobian(pulled, ("P", "y"), value=True)
 
 
 def retract(q, x, d, C, J, rho):
@@ -80,7 +80,7 @@ def retract(q, x, d, C, J, rho):
     """
     P, J_inverse = x[:3], inv3(J)
     A, S = slope(P, rho, J_inverse), slack(P, C[3:6, 3:6], J_inverse)
-    P_new, by_P, B = _pulled_slopes(P + d[3:6], constants(P, rho, J_inverse) + A @ d[3:6], rho, J_inverse, S)
+    P_new, by_P, B = pulled_slopes(P + d[3:6], constants(P, rho, J_inverse) + A @ d[3:6], rho, J_inverse, S)
     g = identity(len(d))
     g[:3, :3], g[3:6, 3:6] = so3_right_jacobian(d[:3]), by_P + B @ A
     turned = quaternion.normalize(quaternion.mul(q, quaternion.exp(d[:3])))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnc.errors import InputError
+from gnc.estimators.conserved_dqekf import ConservedDqEkf
 from gnc.estimators.conserved_mekf import ConservedMekf
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.inertia_states import Inertia
@@ -50,6 +51,10 @@ def _dqekf(method: str, turn: float | None = TURN) -> Callable[[Any, float], Any
     return lambda M, psd: DqEkf(M, method=method, wrench_psd=psd, turn=turn)
 
 
+def _conserved_dqekf(M: Any, psd: float) -> Any:
+    return ConservedDqEkf(M, wrench_psd=psd)
+
+
 ATTITUDE = {
     f.name: f
     for f in (
@@ -89,6 +94,7 @@ POSE = {
         Filter("dqekf-rk4", "RK4 with its own transition matrix, substeps", _dqekf("rk4"), False),
         Filter("dqekf-vi4", "DQVI, fourth order, substeps", _dqekf("vi4"), False),
         Filter("dqekf-exact", "exact drift about the centre of mass, one step per sample", _dqekf("exact"), False),
+        Filter("dqekf-conserved", "constants of the motion linear in its chart", _conserved_dqekf, False),
     )
 }
 # A hundred times slower than the others; references; for an inertia that is not known.
