@@ -13,9 +13,11 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, where
+from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief, lost, select
 from gnc.estimators.mekf import Mekf
 from gnc.linalg import array, cross, det3, identity, inv3, zeros
+from gnc.models.sensors import FineSunSensor, Magnetometer, VectorSensor
 from gnc.models.states import AttitudeState
 
 Array = Any
@@ -127,3 +129,15 @@ def restart(
     chosen = np.asarray(lost(belief) if where is None else where) & np.isfinite(x.q_IB[..., 0])
     fresh = mekf.start(x, C, belief.rho_B, extras, C_extras)
     return select(chosen, fresh._replace(recoveries=belief.recoveries + 1.0), belief)
+
+
+def observed_vector(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, Array]:
+    """Return the vector of a measurement in body axes, the one it is of in inertial axes, and its noise as an angle."""
+    if isinstance(sensor, VectorSensor):
+        return z, sensor.r_I, np.radians(sensor.sigma_deg)
+    if isinstance(sensor, FineSunSensor):
+        return sensor.in_body(z), env.sun_I, np.radians(sensor.sigma_deg)
+    if isinstance(sensor, Magnetometer):
+        relative = sensor.sigma_T / np.linalg.norm(env.B_I)
+        return sensor.in_body(z), env.B_I, np.hypot(np.radians(sensor.sigma_deg), relative)
+    raise InputError(f"{type(sensor).__name__}: measures no vector; give a magnetometer, sun sensor or direction")

@@ -6,6 +6,7 @@ signal has a unit and a sentence; its parts have names.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +36,7 @@ class Signal(NamedTuple):
     parts: tuple[str, tuple[str, ...]] | None = None  # name of the axis and of its places, if not the usual ones
     shared: bool = False  # the same in all trials, and so without their axis
     sigma: str = ""  # the signal that holds its standard deviation, if one does
+    nominal: float = math.nan  # the mean that it should have, if there is one: 6 of a NEES over 6 numbers
 
 
 class History:
@@ -69,6 +71,7 @@ class History:
                     "units": signal.unit,
                     "long_name": signal.about,
                     **({"sigma": signal.sigma} if signal.sigma else {}),
+                    **({} if math.isnan(signal.nominal) else {"nominal": signal.nominal}),
                 }
                 data[name] = ((*first, *axes), array, note)
         return Dataset(data, coordinates, attributes)

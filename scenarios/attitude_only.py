@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from gnc.checks import at_most, within
+from gnc.config import NonNegative, Positive, Section
+from gnc.draws import Draws
 from gnc.estimators import consistency, cramer_rao
 from gnc.loop import Controller, Loop
 from gnc.models.states import AttitudeState
@@ -16,9 +19,6 @@ from gnc.scenarios.attitude import build, figures, free, score, sections, signal
 from gnc.scenarios.attitude.free_signals import FREE_SIGNALS, FreeObserver
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section
-from gnc.scenarios.draws import Draws
-from gnc.scenarios.papers.case import at_most, within
 from gnc.scenarios.plots import COLOURS
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict
 

@@ -10,8 +10,10 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import batched
+from gnc.config import NonNegative, Positive, Section, Vector3
 from gnc.controllers.bdot import Bdot, MomentumUnloading
 from gnc.controllers.wheel_allocation import WheelAllocation
+from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.events import Event
 from gnc.history import Signal
@@ -25,8 +27,6 @@ from gnc.scenarios.attitude.control import WheelControl
 from gnc.scenarios.attitude.detumbling import MAGNETOMETER, SUN, Acquisition, DetumbleControl
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section, Vector3
-from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig
 
 Array = Any

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc.config import override
+from gnc.config.toml_text import value_text
 from gnc.montecarlo.sampling import draw
-from gnc.scenarios.config import override
-from gnc.scenarios.config.toml_text import value_text
 
 Array = Any
 

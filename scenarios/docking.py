@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gnc import dual_quaternion, spatial
+from gnc.checks import at_least, at_most
+from gnc.config import Positive, Section
 from gnc.events import Event
 from gnc.scenarios.attitude.score import mean, percentile, size
-from gnc.scenarios.config import Positive, Section
-from gnc.scenarios.papers.case import at_least, at_most
 from gnc.scenarios.proximity import build, figures, flight, score
 from gnc.scenarios.proximity.capture import Capture
 from gnc.scenarios.proximity.control import ApproachControl

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from gnc.checks import at_most
+from gnc.config import NonNegative, Positive, Section
 from gnc.controllers.wheel_allocation import WheelAllocation
+from gnc.draws import Draws, column
 from gnc.loop import Controller, Loop
 from gnc.models.environment import GravityGradient
 from gnc.models.states import AttitudeState
@@ -14,9 +17,6 @@ from gnc.scenarios.attitude import build, figures, score, sections, signals
 from gnc.scenarios.attitude.control import WheelControl
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section
-from gnc.scenarios.draws import Draws, column
-from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from gnc.checks import at_most
+from gnc.config import Positive, Section
 from gnc.scenarios.attitude.score import max_per_trial, mean, percentile, rms, size
-from gnc.scenarios.config import Positive, Section
-from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.proximity import build, figures, score, signals
 from gnc.scenarios.proximity.flight import prepare
 from gnc.scenarios.proximity.sections import ProximityConfig

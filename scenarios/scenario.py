@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from gnc.checks import Check
+from gnc.config import Positive, Section
 from gnc.errors import InputError
 from gnc.history import CLOCK, History, Signal
 from gnc.loop import Loop, Moment
 from gnc.montecarlo.dispersions import Dispersion
 from gnc.scenarios import dispersed
-from gnc.scenarios.config import Positive, Section
-from gnc.scenarios.papers.case import Check
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gnc import dual_quaternion
+from gnc.checks import at_least, at_most
+from gnc.config import Positive, Section, Vector3
 from gnc.controllers.pose import PoseTracking
 from gnc.controllers.reference import PoseReference
+from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.events import Event
 from gnc.history import Signal
@@ -21,9 +24,6 @@ from gnc.scenarios.bodies import carrier_sections as sections
 from gnc.scenarios.bodies.carrier import Carrier
 from gnc.scenarios.bodies.navigation import start_belief
 from gnc.scenarios.bodies.signals import POSE_SIGNALS, pose_values
-from gnc.scenarios.config import Positive, Section, Vector3
-from gnc.scenarios.draws import Draws
-from gnc.scenarios.papers.case import at_least, at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict
 
 if TYPE_CHECKING:

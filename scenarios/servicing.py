@@ -8,8 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from gnc import dual_quaternion
+from gnc.checks import at_most
+from gnc.config import Positive, Section, Vector3
 from gnc.controllers.pose import PoseTracking
 from gnc.controllers.reference import PoseReference
+from gnc.draws import Draws
 from gnc.estimators.dqekf import DqEkf
 from gnc.history import Signal
 from gnc.loop import Controller, Instrument, Loop, Moment
@@ -21,9 +24,6 @@ from gnc.scenarios.bodies import arm_sections as sections
 from gnc.scenarios.bodies.navigation import Dark, PoseNavigation, start_belief
 from gnc.scenarios.bodies.servicer import Command, Servicer, ServicerControl
 from gnc.scenarios.bodies.signals import POSE_SIGNALS, pose_values
-from gnc.scenarios.config import Positive, Section, Vector3
-from gnc.scenarios.draws import Draws
-from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict
 
 if TYPE_CHECKING:

@@ -8,8 +8,11 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import batched
+from gnc.checks import at_most
+from gnc.config import NonNegative, Positive, Section
 from gnc.controllers.attitude import AttitudeController
 from gnc.controllers.reference import AttitudeReference
+from gnc.draws import Draws
 from gnc.estimators import consistency
 from gnc.estimators.attitude_belief import inertial_error
 from gnc.estimators.mekf import Mekf
@@ -25,9 +28,6 @@ from gnc.scenarios.bodies import lander_figures, score
 from gnc.scenarios.bodies import lander_sections as sections
 from gnc.scenarios.bodies.lander import DescentBelief, DescentControl, DescentNavigation, Lander
 from gnc.scenarios.bodies.navigation import CERTAIN, Dark
-from gnc.scenarios.config import NonNegative, Positive, Section
-from gnc.scenarios.draws import Draws
-from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig, Verdict
 
 if TYPE_CHECKING:

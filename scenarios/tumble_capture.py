@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from gnc.config import NonNegative, Positive, Section
 from gnc.controllers.reference import AttitudeReference
 from gnc.controllers.wheel_allocation import WheelAllocation
+from gnc.draws import Draws
 from gnc.history import Signal
 from gnc.loop import Controller, Loop, Moment
 from gnc.scenarios.attitude import build, capture_verdict, free, sections, signals
@@ -20,8 +22,6 @@ from gnc.scenarios.attitude.fleet import Fleet, one
 from gnc.scenarios.attitude.free_signals import CAPTURE_SIGNALS, MotionObserver
 from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.config import NonNegative, Positive, Section
-from gnc.scenarios.draws import Draws
 from gnc.scenarios.scenario import Prepared, Scenario, ScenarioConfig
 
 Array = Any

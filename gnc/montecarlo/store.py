@@ -6,7 +6,6 @@ by xarray and everything else, no pickles, and the same bytes for the same resul
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -19,7 +18,7 @@ import numpy as np
 import xarray as xr
 
 from gnc.errors import InputError
-from gnc.files import replacing
+from gnc.files import explained, replacing
 from gnc.montecarlo.flight import Results
 from gnc.montecarlo.manifest import Manifest
 
@@ -133,23 +132,6 @@ def write_durably(path: Path, data: bytes) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
-
-
-@contextmanager
-def explained(folder: Path) -> Iterator[None]:
-    """Turn an error of the file system into one line with a remedy."""
-    remedies = {
-        errno.ENOSPC: "the disk is full; free some space and resume",
-        errno.EDQUOT: "the disk quota is used up; free some space and resume",
-        errno.EROFS: "the file system is read-only; choose another directory",
-        errno.EACCES: "no permission to write; choose another directory",
-        errno.ENOTDIR: "not a directory; choose another place",
-        errno.EEXIST: "a file and not a directory; choose another place",
-    }
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{folder}: {remedies.get(error.errno or 0, error.strerror or str(error))}") from error
 
 
 @contextmanager

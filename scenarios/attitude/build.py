@@ -11,6 +11,7 @@ import numpy as np
 from gnc.controllers.attitude import AttitudeController
 from gnc.controllers.pointing import Pointing
 from gnc.controllers.regulator import AttitudeRegulator
+from gnc.draws import Draws, column
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.extra_states import ResidualDipole as DipoleState
 from gnc.estimators.inertia_states import Inertia as InertiaState
@@ -20,13 +21,12 @@ from gnc.loop import Instrument
 from gnc.models.actuators import ReactionWheels, pyramid_axes
 from gnc.models.environment import Drag, EnvironmentTable, KeplerOrbit, box
 from gnc.models.environment.constants import EARTH_RADIUS
+from gnc.models.environment.sky import Sky
 from gnc.models.rigid_body import RigidBody
 from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker
 from gnc.models.states import AttitudeState
 from gnc.scenarios.attitude import sections
 from gnc.scenarios.attitude.satellite import External
-from gnc.scenarios.attitude.sky import Sky
-from gnc.scenarios.draws import Draws, column
 
 Array = Any
 

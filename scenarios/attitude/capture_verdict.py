@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gnc.checks import Check, at_most, within
 from gnc.scenarios.attitude import figures, score
-from gnc.scenarios.papers.case import Check, at_most, within
 from gnc.scenarios.plots import COLOURS
 from gnc.scenarios.scenario import Comparison, Verdict
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gnc.checks import at_most
 from gnc.scenarios.attitude import figures, score
-from gnc.scenarios.papers.case import at_most
 from gnc.scenarios.plots import COLOURS
 from gnc.scenarios.scenario import Verdict
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gnc.config import Inertia, Positive, Section, Vector3
+from gnc.draws import Draws
 from gnc.estimators.initialise import attitude_covariance, triad
 from gnc.loop import Instrument
 from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState
 from gnc.scenarios.attitude.satellite import Command
 from gnc.scenarios.attitude.sections import Percent
-from gnc.scenarios.config import Inertia, Positive, Section, Vector3
-from gnc.scenarios.draws import Draws
 
 if TYPE_CHECKING:
     from xarray import Dataset

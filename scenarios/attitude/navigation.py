@@ -15,8 +15,8 @@ from gnc.estimators.kalman import Innovation
 from gnc.estimators.mekf import Mekf
 from gnc.linalg import cross
 from gnc.models.environment import GravityGradient
+from gnc.models.environment.sky import Sky
 from gnc.scenarios.attitude.satellite import Command, Report
-from gnc.scenarios.attitude.sky import Sky
 
 Array = Any
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from gnc.scenarios.config import Component, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
+from gnc.config import Component, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
 
 Percent = Annotated[float, Field(ge=0, le=50)]
 Row6 = tuple[float, float, float, float, float, float]

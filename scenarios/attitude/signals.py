@@ -15,8 +15,8 @@ from gnc.estimators.attitude_belief import inertial_error
 from gnc.history import Signal
 from gnc.linalg import array
 from gnc.loop import Moment
+from gnc.models.environment.sky import Sky
 from gnc.scenarios.attitude.satellite import SatelliteState
-from gnc.scenarios.attitude.sky import Sky
 
 Array = Any
 WHEELS = ("wheel", ("1", "2", "3", "4"))

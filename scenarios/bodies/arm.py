@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion, quaternion, spatial
+from gnc.draws import Draws
 from gnc.models.multibody import Body, Frame, Joint, Tree, TreeState, accelerations, kinematics
-from gnc.scenarios.draws import Draws
 
 Array = Any
 JOINTS = ("yaw", "shoulder", "elbow")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gnc.scenarios.config import Inertia, NonNegative, Positive, Section, Vector3
+from gnc.config import Inertia, NonNegative, Positive, Section, Vector3
 
 Percent = Annotated[float, Field(ge=0, le=50)]
 

@@ -10,6 +10,7 @@ import numpy as np
 from gnc import quaternion, spatial
 from gnc.controllers.pose import PoseTracking
 from gnc.controllers.reference import PoseReference
+from gnc.draws import Draws
 from gnc.estimators.dqekf import DqEkf
 from gnc.models.pose_body import PoseBody
 from gnc.models.sensors import RelativePose
@@ -18,7 +19,6 @@ from gnc.scenarios.bodies import carrier
 from gnc.scenarios.bodies import carrier_sections as sections
 from gnc.scenarios.bodies.carrier import Carrier, ReleaseNavigation, Shape, Spring
 from gnc.scenarios.bodies.navigation import PoseNavigation
-from gnc.scenarios.draws import Draws
 
 Array = Any
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gnc import quaternion
+from gnc.draws import Draws
 from gnc.models.contact_body import ContactBody, Motion, Plane
-from gnc.scenarios.draws import Draws
 
 Array = Any
 VERTICAL = np.array([0.0, 0.0, 1.0])

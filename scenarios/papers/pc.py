@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from gnc import noise, quaternion
 from gnc.batch import jacobian
+from gnc.checks import at_least, at_most
 from gnc.integrators import contact, perfect_constraint
 from gnc.integrators.contact_geometry import around, directions, tangents
 from gnc.models.contact_body import ContactBody, Motion, Plane
-from gnc.scenarios.papers.case import Result, at_least, at_most, case
+from gnc.scenarios.papers.case import Result, case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

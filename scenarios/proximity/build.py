@@ -10,6 +10,7 @@ from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
 from gnc.controllers.approach import Approach
 from gnc.controllers.pose import PoseTracking
+from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.estimators import pose_motion
 from gnc.estimators.dqekf import DqEkf
@@ -18,7 +19,6 @@ from gnc.linalg import array
 from gnc.models.actuators import Thrusters
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import RelativePose
-from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.proximity import body, midpoint, sections
 from gnc.scenarios.proximity.body import BodyState
 from gnc.scenarios.proximity.navigation import Move, Prior, TargetBelief, TargetNavigation

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gnc.controllers.thruster_allocation import ThrusterAllocation
+from gnc.draws import Draws, column
 from gnc.events import Event
 from gnc.history import Signal
 from gnc.loop import Controller, Instrument, Loop, Moment
 from gnc.scenarios.attitude.signals import innovation_signals, observe_innovation
-from gnc.scenarios.draws import Draws, column
 from gnc.scenarios.proximity import build, sections, signals
 from gnc.scenarios.proximity.control import ApproachControl
 from gnc.scenarios.proximity.navigation import Camera

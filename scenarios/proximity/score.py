@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gnc.checks import Check, at_most
 from gnc.controllers.approach import APPROACHING, HOLDING
 from gnc.scenarios.attitude.score import percentile, rms, size
-from gnc.scenarios.papers.case import Check, at_most
 
 if TYPE_CHECKING:
     from xarray import Dataset

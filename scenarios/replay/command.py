@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-CHECK_FAILED = 1
+from gnc.scenarios.exits import CHECK_FAILED
 
 
 def replay(
@@ -23,8 +23,8 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
     """Run a filter on recorded data: estimates, consistency, and an account of the data."""
+    from gnc.config import override, read
     from gnc.scenarios import display
-    from gnc.scenarios.config import override, read
     from gnc.scenarios.replay import account, show
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.session import connect

@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from gnc.config.arrays import NonNegative, Positive, Quaternion, Vector3
+from gnc.config.base import Section
 from gnc.errors import InputError
-from gnc.scenarios.config.arrays import NonNegative, Positive, Quaternion, Vector3
-from gnc.scenarios.config.base import Section
 from gnc.scenarios.replay.clock import TimeUnit
 from gnc.scenarios.replay.filter_config import AnyFilter
 from gnc.scenarios.replay.sensor_config import (

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from gnc.scenarios.config.arrays import Inertia, NonNegative, Positive, Vector3
-from gnc.scenarios.config.base import Section
+from gnc.config.arrays import Inertia, NonNegative, Positive, Vector3
+from gnc.config.base import Section
 
 Row6: TypeAlias = tuple[float, float, float, float, float, float]
 Probability = Annotated[float, Field(gt=0, le=1)]

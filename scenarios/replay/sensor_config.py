@@ -6,9 +6,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from gnc.config.arrays import NonNegative, Positive, Quaternion, Vector3
+from gnc.config.base import Section
 from gnc.errors import InputError
-from gnc.scenarios.config.arrays import NonNegative, Positive, Quaternion, Vector3
-from gnc.scenarios.config.base import Section
 from gnc.scenarios.replay.clock import TimeUnit
 
 Names3: TypeAlias = tuple[str, str, str]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gnc.config import dump, override, parse
 from gnc.scenarios import attitude_only
-from gnc.scenarios.config import dump, override, parse
 from gnc.scenarios.scenario import fly
 from gnc.scenarios.study.attitude import Tumble
 

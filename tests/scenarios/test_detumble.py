@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from gnc.config import dump, override, parse
 from gnc.errors import InputError
 from gnc.scenarios import detumble
-from gnc.scenarios.config import dump, override, parse
 from gnc.scenarios.scenario import fly
 
 SCENARIO = detumble.SCENARIO

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gnc import dual_quaternion
+from gnc.config import override
 from gnc.models.pose_body import PoseBody, PoseState
 from gnc.models.separation import join
-from gnc.scenarios.config import override
 from gnc.scenarios.docking import SCENARIO
 from gnc.scenarios.proximity import capture
 from gnc.scenarios.scenario import fly

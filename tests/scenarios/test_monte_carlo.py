@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,8 +72,8 @@ def test_a_trial_of_a_campaign_is_replayed_bit_for_bit(dispersed, tmp_path, caps
     code = cli.main(["run", str(out / "config.toml"), "--trial", "7", "--out", str(tmp_path / "one"), "--json"])
     told = json.loads(capsys.readouterr().out)
     from gnc import history
+    from gnc.config import read
     from gnc.scenarios.catalogue import scenario
-    from gnc.scenarios.config import read
 
     found = scenario("pointing")
     flight = history.load(tmp_path / "one" / "history.nc")
@@ -108,13 +109,56 @@ def test_another_configuration_is_refused_by_its_key(dispersed, tmp_path, capsys
     assert "seed" in capsys.readouterr().err
 
 
-def test_a_trial_that_cannot_be_flown_is_lost_with_its_reason_and_stops_nothing(tmp_path, capsys):
+def test_an_impossible_draw_ends_the_campaign_and_names_its_trial(tmp_path, capsys):
+    """Leaving the trial out would fly another distribution than the one stated."""
     path = tmp_path / "some.toml"
     text = DISPERSED.split("[dispersions")[0]
     path.write_text(text + '[dispersions.x]\nkind = "normal"\nkey = "wheels.torque_limit_Nm"\nsigma = 0.005\n')
-    told, _ = campaign(capsys, path, "--workers", 1, "--out", tmp_path / "mc")
-    assert 0 < len(told["lost"]) < 12
-    assert all("torque_limit" in entry["reason"] for entry in told["lost"])
+    assert cli.main(["monte-carlo", str(path), "--workers", "1", "--out", str(tmp_path / "mc")]) == 2
+    told = capsys.readouterr().err
+    assert re.fullmatch(r"gnc: trial \d+: .*torque_limit.*\n", told)
+    assert not list((tmp_path / "mc").glob("trials-*"))
+
+
+LAW = """
+import sys
+import numpy as np
+
+
+class Law:
+    def __init__(self, J):
+        self.calls = 0
+
+    def start(self, shape):
+        return ()
+
+    def command(self, belief, reference, memory):
+        self.calls += 1
+        if len(belief.q_IB) > 1:  # the probe of one nominal trial passes
+            {statement}
+        return np.zeros(belief.w_B.shape), memory
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "workers", "code", "says"),
+    [
+        ("sys.exit(0)", 1, 3, "law.py:Law.command: SystemExit: 0, line 16 (trial"),
+        ("sys.exit(0)", 2, 3, "law.py:Law.command: SystemExit: 0, line 16 (trial"),
+        ("open('/nowhere/at all')", 1, 3, "law.py:Law.command: FileNotFoundError"),
+        ("open(__file__, 'a').write('# edited in flight\\n')", 1, 2, "law.py:Law: the file has changed"),
+    ],
+)
+def test_an_error_in_a_law_is_no_loss(statement, workers, code, says, tmp_path, capsys):
+    """On the old code the first ended with 0, the others with lost trials and 0."""
+    (tmp_path / "law.py").write_text(LAW.format(statement=statement))
+    text = DISPERSED.split("[dispersions")[0].replace("[criteria]", 'controller = "law.py:Law"\n[criteria]')
+    (tmp_path / "own.toml").write_text(text)
+    out, options = tmp_path / "mc", ["--workers", str(workers), "--chunk", "4", "--trials", "8"]
+    assert cli.main(["monte-carlo", str(tmp_path / "own.toml"), *options, "--out", str(out)]) == code
+    told = capsys.readouterr().err
+    assert says in told and told.count("\n") == 1
+    assert len(list(out.glob("trials-*"))) < 2 and not (out / "metrics.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from gnc import quaternion
 from gnc.scenarios import cli
 from gnc.scenarios.papers import find
 from gnc.scenarios.papers.lgvi import figures, three_balls
-from gnc.scenarios.reproduce import save_figure
+from gnc.scenarios.plots import save_figure
 
 CASES = ["lgvi/fig2", "lgvi/fig3", "lgvi/fig4"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gnc.scenarios.papers import find
-from gnc.scenarios.reproduce import save_figure
+from gnc.scenarios.plots import save_figure
 
 pytestmark = pytest.mark.jit
 

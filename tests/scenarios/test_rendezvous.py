@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gnc.config import override
 from gnc.controllers.approach import HOLDING
 from gnc.errors import InputError
-from gnc.scenarios.config import override
 from gnc.scenarios.rendezvous import SCENARIO
 from gnc.scenarios.scenario import fly
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from gnc import quaternion
+from gnc.draws import Draws
 from gnc.models.actuators import Magnetorquers
 from gnc.scenarios.attitude import build, sections
 from gnc.scenarios.attitude.satellite import Command, Satellite
-from gnc.scenarios.draws import Draws
 
 H = 0.1
 SKY = build.sky(sections.Orbit(), H, 60.0)

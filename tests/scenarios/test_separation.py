@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from gnc.config import dump, parse
+from gnc.draws import Draws
 from gnc.errors import InputError
-from gnc.scenarios.config import dump, parse
-from gnc.scenarios.draws import Draws
 from gnc.scenarios.separation import SCENARIO, SeparationConfig, build
 from tests.scenarios.flights import configured, failed, flown, judged, judged_from_what_it_names, same_bits
 

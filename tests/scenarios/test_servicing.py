@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gnc import dual_quaternion
+from gnc.config import dump, parse
 from gnc.models.multibody import TreeState, accelerations, kinematics
 from gnc.scenarios.bodies import arm
-from gnc.scenarios.config import dump, parse
 from gnc.scenarios.servicing import SCENARIO, ServicingConfig
 from tests.scenarios.flights import configured, failed, flown, judged, judged_from_what_it_names, same_bits
 

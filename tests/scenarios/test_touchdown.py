@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnc.scenarios.config import dump, parse
+from gnc.config import dump, parse
 from gnc.scenarios.touchdown import SCENARIO, TouchdownConfig
 from tests.scenarios.flights import configured, failed, flown, judged, judged_from_what_it_names, same_bits
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gnc.checks import at_most, close
 from gnc.models.multibody import Load, TreeState, examples, kinematics
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.variational import VariationalTree
-from gnc.scenarios.papers.case import Result, at_most, case, close
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqmb.runs import Array, Reading, read
 from gnc.scenarios.papers.dqmb.satellite import END_S, ENERGY_70, GAMMA_70, TREE, sizes
 from gnc.scenarios.plots import errors_over_time, legend_below

@@ -150,7 +150,7 @@ def test_a_directory_in_use_for_something_else_is_refused_and_left_alone(finishe
 
 @pytest.mark.parametrize(
     ("code", "says"),
-    [(errno.ENOSPC, "the disk is full; free some space and resume"), (errno.EROFS, "the file system is read-only")],
+    [(errno.ENOSPC, "the disk is full; free some space and try again"), (errno.EROFS, "the file system is read-only")],
 )
 def test_a_disk_that_fails_half_way_gives_one_line_and_can_be_resumed(tmp_path, monkeypatch, code, says) -> None:
     calm, hurt = tmp_path / "calm", tmp_path / "hurt"
@@ -188,14 +188,14 @@ def test_a_write_the_operating_system_refuses_gives_one_line_and_leaves_no_debri
     out = tmp_path / "run"
     with pytest.raises(InputError) as caught, largest_file(2000):
         fly(out)
-    assert str(caught.value) == f"{out}: File too large"
+    assert str(caught.value) == f"{out}: the file is larger than the system allows; choose another place"
     assert files(out).keys() == {"manifest.json", "lock"}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_directory_without_permission_gives_one_line(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match="no permission to write; choose another directory"):
+    with pytest.raises(InputError, match="no permission; choose another place"):
         fly(tmp_path / "run")
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from gnc import dual_quaternion
+from gnc.config import override
 from gnc.controllers.thruster_allocation import ThrusterAllocation
+from gnc.draws import Draws
 from gnc.estimators import pose_motion
 from gnc.models.pose_body import PoseBody, PoseState
-from gnc.scenarios.config import override
-from gnc.scenarios.draws import Draws
 from gnc.scenarios.proximity import body, build, midpoint
 from gnc.scenarios.proximity.navigation import Seen
 from gnc.scenarios.proximity.sections import Chaser, Target

@@ -7,6 +7,7 @@ import numpy as np
 import xarray
 
 from gnc import dual_quaternion, noise, quaternion
+from gnc.config.base import parse
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ResidualDipole, SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
@@ -24,7 +25,6 @@ from gnc.models.sensors import (
     VectorSensor,
 )
 from gnc.models.states import AttitudeState
-from gnc.scenarios.config.base import parse
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import measured

@@ -12,8 +12,8 @@ import scipy.io
 import typer
 import xarray
 
+from gnc.config.base import parse
 from gnc.errors import InputError
-from gnc.scenarios.config.base import parse
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import write_log

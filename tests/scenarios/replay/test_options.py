@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import xarray
 
+from gnc.config.base import parse
 from gnc.errors import InputError
 from gnc.scenarios import cli
-from gnc.scenarios.config.base import parse
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.filters import driven
 from gnc.scenarios.replay.log_writer import write_log

@@ -1,0 +1,54 @@
+"""B-dot as a part of a mission."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from gnc.config import Positive
+from gnc.controllers.bdot import Bdot, BdotMemory
+from gnc.controllers.laws.base import Demand, LawPart
+from gnc.errors import InputError
+from gnc.models.environment.constants import EARTH_MU
+from gnc.models.known import Known
+
+Array = Any
+
+
+class FieldLaw:
+    """B-dot on the field as last measured."""
+
+    def __init__(self, bdot: Bdot, period_s: float) -> None:
+        self._bdot, self._period_s = bdot, period_s
+
+    def start(self, leading_shape: tuple[int, ...]) -> BdotMemory:
+        """Return the memory before the first measurement."""
+        return self._bdot.start(leading_shape)
+
+    def command(self, estimate: Any, reference: Any, memory: BdotMemory) -> tuple[Array, BdotMemory]:
+        """Return the dipole."""
+        return self._bdot.command(estimate.B_B, memory, self._period_s)
+
+
+class BdotPart(LawPart):
+    """B-dot, which stops a tumble with torquers and a magnetometer alone."""
+
+    kind: Literal["b-dot"] = "b-dot"
+    demand: ClassVar[Demand] = "dipole"
+    guided: ClassVar[bool] = False
+    gain_Nms: Positive | None = None
+    """By default 2 n (1 + sin i) J_min: Avanzini and Giulietti 2012."""
+
+    def build(self, known: Known) -> FieldLaw:
+        """Return the law."""
+        if self.gain_Nms is not None:
+            return FieldLaw(Bdot(gain=self.gain_Nms), known.control_s)
+        r, v = known.sky.at(0.0).r_I, known.sky.at(0.0).v_I
+        if not np.any(r):
+            raise InputError("b-dot: there is no field in free space; give an orbit")
+        normal = np.cross(r, v)
+        energy = 0.5 * v @ v - EARTH_MU / np.linalg.norm(r)
+        a = -0.5 * EARTH_MU / energy
+        rate, inclination = np.sqrt(EARTH_MU / a**3), np.arccos(normal[2] / np.linalg.norm(normal))
+        return FieldLaw(Bdot.tuned(known.J, rate, inclination), known.control_s)
