@@ -27,7 +27,7 @@ from gnc.lie import so3_right_jacobian
 from gnc.linalg import array, identity, inv3
 
 DAMPING = 1000.0
-ROUND = 1e-12  # of |P|^2 and |J^-1 P|^2, added to S: a sphere has no second constant
+ROUND = 1e-12  # added to S, as a part of itself and of G: a sphere has no second constant
 ITERATIONS = 12  # of `conserved_error`: each leaves about |dP|/|P| of what was left
 
 Array = Any
@@ -49,7 +49,7 @@ def slack(P, C_P, J_inverse):
     CJ, w = C_P @ J_inverse, J_inverse @ P
     first, mixed = CJ[0, 0] + CJ[1, 1] + CJ[2, 2], sum((J_inverse * CJ).ravel(), 0.0)
     length = C_P[0, 0] + C_P[1, 1] + C_P[2, 2]
-    return array([[length + ROUND * (P @ P), first], [first, mixed + ROUND * (w @ w)]])
+    return array([[length + ROUND * (length + P @ P), first], [first, mixed + ROUND * (mixed + w @ w)]])
 
 
 def _inverse(N):
