@@ -28,7 +28,7 @@ from gnc.linalg import array, identity, inv3
 
 DAMPING = 1000.0
 ROUND = 1e-12  # added to S, as a part of itself and of G: a sphere has no second constant
-ITERATIONS = 12  # of `conserved_error`: each leaves about |dP|/|P| of what was left
+ITERATIONS = 8  # of `conserved_error`: each leaves about |dP|/|P| of what was left
 
 Array = Any
 

@@ -97,6 +97,7 @@ POSE = {
         Filter("dqekf-conserved", "constants of the motion linear in its chart", _conserved_dqekf, False),
     )
 }
+REFERENCES = {"usque", "map"}  # for comparison: not to be flown
 # A hundred times slower than the others; references; for an inertia that is not known.
 NOT_BY_DEFAULT = {"usque", "mekf-iterated", "mekf-sigma", "map", "mekf-inertia"}
 
