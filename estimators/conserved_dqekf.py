@@ -155,6 +155,8 @@ class ConservedDqEkf(DqEkf):
 
     def error(self, belief: PoseBelief, truth: Any) -> tuple[Array, Array]:
         """Return the error (dxi, dchi) of the truth in the filter's own chart, and its covariance: for NEES."""
+        if self._unknown is not None:
+            return super().error(belief, truth)
         C = belief.C[..., :12, :12]
         given = self.inertia(belief), truth.dq_IB, truth.chi_B
         return conserved_pose.conserved_error(belief.dq_IB, belief.chi_B, C, *given), C

@@ -20,13 +20,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc.batch import Kernel, batched, maximum, minimum
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.conserved_chart import retract
 from gnc.estimators.kalman import (
     Innovation,
     factor,
@@ -40,7 +39,7 @@ from gnc.estimators.kalman import (
     without_unused,
 )
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.mekf_kernels import curvature, over_momentum, watched
+from gnc.estimators.mekf_kernels import curvature, in_chart, over_momentum, watched
 from gnc.linalg import array, identity, zeros
 
 Array = Any
@@ -51,18 +50,18 @@ MOST = 20  # linearisations of an interval
 
 
 @functools.cache
-def moved_kernel(n: int) -> Kernel:
+def moved_kernel(n: int, conserved: bool) -> Kernel:
     """Return the kernel that moves a belief's state by d in its chart: q, x, C, d, J, rho -> q, x, reset."""
 
     @batched(f"(4),({n - 3}),({n},{n}),({n}),(3,3),(3)->(4),({n - 3}),({n},{n})")
     def moved(q_IB, x, C, d, J, rho_B):
-        return retract(q_IB, x, d, C, J, rho_B)
+        return in_chart(q_IB, x, d, C, C, J, rho_B, conserved)
 
     return moved
 
 
 @functools.cache
-def joint_kernel(n: int, sizes: tuple[int, ...], columns: int) -> Kernel:
+def joint_kernel(n: int, sizes: tuple[int, ...], columns: int, conserved: bool) -> Kernel:
     """Return the kernel of one linearisation of an interval, with measurements of these sizes at its end.
 
     q, x: the end of the motion from the state that d leads to; H over (a, dw, extras), or its first columns; gates and
@@ -86,7 +85,7 @@ def joint_kernel(n: int, sizes: tuple[int, ...], columns: int) -> Kernel:
         u = H.T @ solved[:, n]
         s = C_m @ u - way
         C_used = joseph(C_m, H, R, solved[:, :n].T)
-        *state, reset = retract(q_IB, x, s, C_used, J, rho_B)
+        *state, reset = in_chart(q_IB, x, s, C_m, C_used, J, rho_B, conserved)
         C_new = symmetric_product(reset, C_used)
         good = C[0, 0] > 0.0
         for i in range(k):
@@ -139,9 +138,16 @@ def _select(chosen: Array, first: _Outcome, second: _Outcome) -> _Outcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConservedMekf(Mekf):
-    """A `Mekf` in the conserved chart."""
+    """A `Mekf` in the conserved chart.
 
-    conserved: ClassVar[bool] = True
+    With the inertia among its states, energy is no function that is known, and the chart is the usual one; intervals
+    are linearised again all the same.
+    """
+
+    @property
+    def conserved(self) -> bool:
+        """Whether the constants of the motion are linear."""
+        return not self._extra.changes_rate
 
     def advance(
         self,
@@ -188,7 +194,7 @@ class ConservedMekf(Mekf):
         y, H, R, valid, sizes = self._expected(end, readings, env)
         gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
         M = self._by_momentum(self.state(end).w_B)
-        outcome = joint_kernel(self.size, sizes, H.shape[-1])(
+        outcome = joint_kernel(self.size, sizes, H.shape[-1], self.conserved)(
             end.q_IB, self._vector(end), start.C, F, Q, d, noise, start.rejected, start.recoveries,
             self.inertia(end), rho_end, M, H, R, y, valid, gates, np.array(self._recovery, float),
         )  # fmt: skip
@@ -201,7 +207,7 @@ class ConservedMekf(Mekf):
     def _moved(self, belief: Belief, C: Array, d: Array) -> tuple[Belief, Array]:
         """Return the state at d of the belief's chart, and the reset between them."""
         given = self.inertia(belief), belief.rho_B
-        q_IB, x, reset = moved_kernel(self.size)(belief.q_IB, self._vector(belief), C, d, *given)
+        q_IB, x, reset = moved_kernel(self.size, self.conserved)(belief.q_IB, self._vector(belief), C, d, *given)
         return belief._replace(q_IB=q_IB, P_B=x[..., :3], extras=x[..., 3:]), reset
 
     def _expected(

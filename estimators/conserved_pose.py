@@ -6,7 +6,8 @@ estimate moves by them to
     q exp(a/2),   centre r_c + R r,   velocity v + R u,   P' = pulled(P + dP)        all of r, v in inertial axes
 
 so that what a free body keeps is linear in d: velocity, and length and energy of the angular momentum. With the inertia
-among the extra states, dP = J dw + N de, J' = J + dJ(de), and the energy y_2 = P.J^-1 P/2 has the slope -w.N de/2 too.
+among the extra states the energy is no function that is known: the angular momentum, dP = J dw + N de, is then moved in
+inertial axes, P' = exp(-a) (P + dP - P x a), and the rate follows by the new inertia.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gnc.estimators.inertia_states import FORMS, change
 from gnc.estimators.kalman import symmetric_product
 from gnc.integrators.pose_taylor import to_centre, to_reference
 from gnc.lie import so3_right_jacobian
-from gnc.linalg import array, block, identity, inv3, zeros
+from gnc.linalg import array, block, cross, identity, inv3, skew, zeros
 
 Array = Any
 Unknown = tuple[int, str] | None  # where the inertia begins among the extra states, and its form
@@ -44,9 +45,10 @@ def _placed(q, centre, v, w, r_g):
     return dual_quaternion.from_pose(q, centre - quaternion.rotate(q, r_g)), spatial.shift_twist(chi, -r_g)
 
 
-def _deviation(de, form):
-    """Return dJ of the numbers of the form."""
-    xx, yy, zz, xy, xz, yz = array(FORMS[form].tolist()) @ de
+def _deviation(de, unknown):
+    """Return dJ of the extra states."""
+    start, form = unknown
+    xx, yy, zz, xy, xz, yz = array(FORMS[form].tolist()) @ de[start : start + FORMS[form].shape[1]]
     return array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
@@ -64,37 +66,46 @@ def retract(dq, x, d, C, M, unknown):
 
     x = (chi, extras), d and C over (dxi, dchi, extras), M the inertia at x; S comes from C.
     """
-    _, r_g, J = spatial.parts(M)
-    (q, centre, v), w, k = _about_centre(dq, x[:6], M), x[:3], len(d) - 12
+    m, r_g, J = spatial.parts(M)
+    (q, centre, v), w, de = _about_centre(dq, x[:6], M), x[:3], d[12:]
     inner = to_centre(x[:6], M) @ d[:12]
-    a, N, J_inverse = inner[:3], _inertia_columns(w, unknown, k), inv3(J)
-    P, dP = J @ w, inner[6:9] + N @ d[12:]
-    A, S = slope(P, NO_WHEELS, J_inverse), slack(P, symmetric_product(J, C[6:9, 6:9]), J_inverse)
-    by_e = array([[0.0] * k, list(-0.5 * (w @ N))]).reshape(2, k)
-    J_new = J if unknown is None else J + _deviation(d[12 + unknown[0] :][: FORMS[unknown[1]].shape[1]], unknown[1])
-    J_new_inverse = inv3(J_new)
-    target = constants(P, NO_WHEELS, J_inverse) + A @ dP + by_e @ d[12:]
-    P_new, by_P, B = pulled_slopes(P + dP, target, NO_WHEELS, J_new_inverse, S)
-    w_new = J_new_inverse @ P_new
-    turn = quaternion.exp(a)
-    q_new = quaternion.normalize(quaternion.mul(q, turn))
+    N, turn = _inertia_columns(w, unknown, len(de)), quaternion.exp(inner[:3])
+    J_new = J if unknown is None else J + _deviation(de, unknown)
+    moving = _in_inertial_axes if unknown is not None else functools.partial(_conserved, C=C, J=J)
+    P, by_a, by_P = moving(J @ w, inner[:3], inner[6:9] + N @ de, turn)
+    w_new, q_new = inv3(J_new) @ P, quaternion.normalize(quaternion.mul(q, turn))
     moved = centre + quaternion.rotate(q, inner[3:6]), v + quaternion.rotate(q, inner[9:])
     dq_new, chi_new = _placed(q_new, *moved, w_new, r_g)
-    M_new = M if unknown is None else spatial.inertia(M[3, 3], r_g, J_new)
-    g = _centre_reset(a, turn, by_P + B @ A)
+    outer = to_reference(chi_new, spatial.inertia(m, r_g, J_new))
     whole = identity(len(d))
-    whole[:12, :12] = to_reference(chi_new, M_new) @ g @ to_centre(x[:6], M)
-    if k:
-        rows = zeros(12, k)
-        rows[6:9] = (by_P + B @ A) @ N + B @ by_e - _inertia_columns(w_new, unknown, k)
-        whole[:12, 12:] = to_reference(chi_new, M_new) @ rows
-    return dq_new, np.concatenate([chi_new, x[6:] + d[12:]]), whole
+    whole[:12, :12] = outer @ _centre_reset(inner[:3], turn, by_a, by_P) @ to_centre(x[:6], M)
+    rows = zeros(12, len(de))
+    rows[6:9] = by_P @ N - _inertia_columns(w_new, unknown, len(de))  # of J' dw' = dP' - N' de
+    whole[:12, 12:] = outer @ rows
+    return dq_new, np.concatenate([chi_new, x[6:] + de]), whole
 
 
-def _centre_reset(a, turn, g_P):
-    """Return the derivative about the centre of mass: a' = J_r a, r' and u' turned back, dP' = g_P dP."""
+def _conserved(P, a, dP, turn, C, J):
+    """Return the momentum moved with its constants linear, and its derivatives for a and dP."""
+    J_inverse = inv3(J)
+    A, S = slope(P, NO_WHEELS, J_inverse), slack(P, symmetric_product(J, C[6:9, 6:9]), J_inverse)
+    P_new, by_P, B = pulled_slopes(P + dP, constants(P, NO_WHEELS, J_inverse) + A @ dP, NO_WHEELS, J_inverse, S)
+    return P_new, zeros(3, 3), by_P + B @ A
+
+
+def _in_inertial_axes(P, a, dP, turn):
+    """Return the momentum moved in inertial axes, which a free body of any inertia keeps, and its derivatives."""
+    R = quaternion.to_matrix(turn).T
+    P_new = R @ (P + dP - cross(P, a))
+    return P_new, skew(P_new) @ so3_right_jacobian(a) - R @ skew(P), R
+
+
+def _centre_reset(a, turn, by_a, by_P):
+    """Return the derivative about the centre of mass: a' = J_r a, r' and u' turned back, dP' = by_a a + by_P dP."""
     R, nil = quaternion.to_matrix(turn).T, zeros(3, 3)
-    return block([[so3_right_jacobian(a), nil, nil, nil], [nil, R, nil, nil], [nil, nil, g_P, nil], [nil, nil, nil, R]])
+    return block(
+        [[so3_right_jacobian(a), nil, nil, nil], [nil, R, nil, nil], [by_a, nil, by_P, nil], [nil, nil, nil, R]]
+    )
 
 
 @functools.cache

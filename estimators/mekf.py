@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +72,6 @@ class Mekf:
     _extra: Augmentation = field(init=False, repr=False)
     _noisy: bool = field(init=False, repr=False)
     _recovery: tuple[float, ...] = field(init=False, repr=False)
-    conserved: ClassVar[bool] = False  # whether the chart keeps the constants of the motion linear: `conserved_chart`
     process: ProcessModel = field(init=False, repr=False)  # what moves the belief; str(process) says how
 
     def __post_init__(self) -> None:
@@ -94,6 +93,11 @@ class Mekf:
     def _chosen(self) -> ProcessModel:
         """Return what moves the belief."""
         return Automatic(self.J) if self.method == "auto" else ByName(attitude_method(self.method), self.substeps)
+
+    @property
+    def conserved(self) -> bool:
+        """Whether the chart keeps the constants of the motion linear: see `conserved_chart`."""
+        return False
 
     @property
     def size(self) -> int:

@@ -102,7 +102,7 @@ def correction_kernel(n: int, m: int, columns: int, conserved: bool = False) -> 
         H, R, was_good = over_momentum(H, J, M, n), R + curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)
         d, C_used, S, nis, used = update(C, H, R, y, valid, limits[0])
         took = used > 0.0
-        *moved, reset = retract(q_IB, x, d, C, J, rho_B) if conserved else _retracted(q_IB, x, d, C)
+        *moved, reset = in_chart(q_IB, x, d, C, C, J, rho_B, conserved)
         C = where(took, symmetric_product(reset, C_used), C)
         q_IB, x = (where(took, new, old) for new, old in zip(moved, (q_IB, x), strict=True))
         good = was_good & ((nis >= 0.0) | (valid == 0.0))
@@ -204,6 +204,11 @@ def _healthy(C):
         for j in range(i):
             good = good & (C[i, j] * C[i, j] <= CORRELATED * (C[i, i] * C[j, j]))
     return good
+
+
+def in_chart(q_IB, x, d, C, C_known, J, rho_B, conserved):
+    """Return the state moved by d, and the reset, in the conserved chart, which takes C_known, or the usual one."""
+    return retract(q_IB, x, d, C_known, J, rho_B) if conserved else _retracted(q_IB, x, d, C)
 
 
 def _retracted(q_IB, x, d, C):
