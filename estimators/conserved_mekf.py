@@ -193,7 +193,7 @@ class ConservedMekf(Mekf):
             end, _ = self._moved(end, propagate_kernel(self.size)(start.C, F, Q), noise)
         y, H, R, valid, sizes = self._expected(end, readings, env)
         gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
-        M = self._by_momentum(self.state(end).w_B)
+        M = self._by_momentum(self.state(end).w_B, end.extras)
         outcome = joint_kernel(self.size, sizes, H.shape[-1], self.conserved)(
             end.q_IB, self._vector(end), start.C, F, Q, d, noise, start.rejected, start.recoveries,
             self.inertia(end), rho_end, M, H, R, y, valid, gates, np.array(self._recovery, float),

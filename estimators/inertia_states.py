@@ -54,6 +54,10 @@ class Inertia(ExtraState):
         """Return dJ."""
         return _deviation(self.form)(value)
 
+    def inertia_slope(self, value: Array) -> Array:
+        """Return the derivative of the six numbers of dJ."""
+        return FORMS[self.form]
+
 
 @functools.cache
 def _deviation(form: str) -> Kernel:

@@ -120,7 +120,7 @@ class Mekf:
         whole = np.zeros((*lead, self.size, self.size))
         whole[..., :6, :6], whole[..., 6:, 6:] = matrices[:2]
         J = self._extra.inertia(self.J, values)
-        C = attitude_belief.from_rates(self.size)(whole, J, self._by_momentum(w_B))
+        C = attitude_belief.from_rates(self.size)(whole, J, self._by_momentum(w_B, values))
         return Belief(q_IB, rates.to_momentum(w_B, J, rho_B), rho_B, values, C, np.zeros(lead), np.zeros(lead))
 
     def state(self, belief: Belief) -> AttitudeState:
@@ -129,7 +129,7 @@ class Mekf:
 
     def covariance(self, belief: Belief) -> Array:
         """Return the covariance of (a, dw, extras)."""
-        M = self._by_momentum(self.state(belief).w_B)
+        M = self._by_momentum(self.state(belief).w_B, belief.extras)
         return attitude_belief.to_rates(self.size)(belief.C, self.inertia(belief), M)
 
     def error(self, belief: Belief, truth: AttitudeState, J: Array, rho_B: Array = NO_WHEELS) -> tuple[Array, Array]:
@@ -160,9 +160,9 @@ class Mekf:
         """Return J as the filter believes it is."""
         return self._extra.inertia(self.J, belief.extras) if self.extras else self.J
 
-    def _by_momentum(self, w_B: Array) -> Array:
+    def _by_momentum(self, w_B: Array, values: Array) -> Array:
         """Return M with dw = J^-1 M (dP, dextras)."""
-        return self._extra.by_momentum(w_B) if self.extras else UNIT
+        return self._extra.by_momentum(w_B, values) if self.extras else UNIT
 
     # Predict
 
@@ -201,7 +201,7 @@ class Mekf:
         P_0 = rates.kick(at.P_B, start.tau_B, h)
         q_IB, P_1, F, G = self.process.gains(at.q_IB, P_0, C[..., :6, :6], tau_B, J, at.rho_B, rho_end, h)
         end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, middle(at.rho_B, rho_end), h)
-        gains, kicks = extra.gains(G, step, self._stages), (start.T, start.D, end.T, end.D)
+        gains, kicks = extra.gains(values, G, step, self._stages), (start.T, start.D, end.T, end.D)
         given = F, self._torque_noise(*step), gains, *kicks, extra.walk, h
         return q_IB, rates.kick(P_1, end.tau_B, h), given
 
@@ -242,14 +242,15 @@ class Mekf:
         probability = self.gate_probability if gated else 1.0
         if hasattr(sensor, "expected") and not self._extra.changes_rate and not self._extra.has_bias_of(sensor):
             kernel, arguments = sensor.expected(6, env)
-            M, limits = self._extra.by_momentum(None), limits_of(probability, kernel.layout.outs[1][0], self._recovery)
+            M = self._extra.by_momentum(None, belief.extras)
+            limits = limits_of(probability, kernel.layout.outs[1][0], self._recovery)
             correct = measuring_kernel(kernel, self.size, self.conserved)
             *moved, y = correct(*state, M, *arguments, measurement[0], valid, limits)
         else:
             x = AttitudeState(belief.q_IB, rates.to_rate(belief.P_B, J, belief.rho_B))
             z_expected, H, R = self._extra.expect(sensor, x, env, belief.extras)
             y, limits = sensor.residual(measurement[0], z_expected), limits_of(probability, H.shape[-2], self._recovery)
-            M = self._extra.by_momentum(x.w_B)
+            M = self._extra.by_momentum(x.w_B, belief.extras)
             moved = correction_kernel(self.size, *H.shape[-2:], self.conserved)(*state, M, H, R, y, valid, limits)
         q_IB, vector, C, rejected, recoveries, S, nis, used = moved
         P_B, extras = (vector[..., :3], vector[..., 3:]) if self.extras else (vector, belief.extras)

@@ -189,6 +189,28 @@ def bodies(
     _studied("bodies", "body", cases, filters, rates, trials, seed, out, as_json, draw)
 
 
+@app.command("chart")
+def chart(
+    filters: Filters = "mekf-exact,mekf-iterated,mekf-sigma,mekf-conserved-once,mekf-conserved",
+    rates: Rates = "0.1",
+    sigmas_deg: Annotated[str, typer.Option(help="Noise of the directions [deg], commas between.")] = "0.5,1,2",
+    durations_s: Annotated[str, typer.Option(help="Lengths of a trial [s], commas between.")] = "300,900,1800",
+    trials: Trials = 1000,
+    as_json: Json = False,
+    seed: Seed = 0,
+    out: Out = Path("out/study/chart"),
+) -> None:
+    """Show why a chart matters: NEES of the usual filters is too large by about sigma^2 t, docs/conserved_chart.md."""
+    from gnc.scenarios.study import grid, problems
+
+    cases = [
+        grid.Case(f"{s:g} deg, {t:g} s", s * s * t, _tumble(s, 0.5, t, J, W0, TWO))
+        for s in problems.numbers("--sigmas-deg", sigmas_deg)
+        for t in problems.numbers("--durations-s", durations_s)
+    ]
+    _studied("chart", "noise, duration", cases, filters, rates, trials, seed, out, as_json, grid.draw_excess)
+
+
 def _tumble(sigma: float, prior_deg_s: float, duration_s: float, inertia: str, w0_deg_s: str, vectors: str) -> Tumble:
     """Return the attitude problem that options ask for."""
     from gnc.scenarios.study import problems

@@ -68,6 +68,9 @@ ATTITUDE = {
         Filter("mekf-exact", "exact drift, one step per sample", _mekf("exact"), False),
         Filter("mekf-iterated", "as mekf-exact, each interval linearised again", _mekf("auto"), False, joint=True),
         Filter("mekf-conserved", "constants of the motion linear in its chart", _of(ConservedMekf), False, joint=True),
+        Filter(
+            "mekf-conserved-once", "the same, predict and update, nothing linearised again", _of(ConservedMekf), False
+        ),
         Filter("mekf-sigma", "sigma points on attitude and inertial momentum", _of(SigmaMekf), False, joint=True),
         Filter(
             "map",
@@ -99,7 +102,7 @@ POSE = {
 }
 REFERENCES = {"usque", "map"}  # for comparison: not to be flown
 # A hundred times slower than the others; references; for an inertia that is not known.
-NOT_BY_DEFAULT = {"usque", "mekf-iterated", "mekf-sigma", "map", "mekf-inertia"}
+NOT_BY_DEFAULT = {"usque", "mekf-iterated", "mekf-conserved-once", "mekf-sigma", "map", "mekf-inertia"}
 
 
 def chosen(names: list[str] | None, known: dict[str, Filter]) -> list[Filter]:

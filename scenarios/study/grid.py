@@ -20,6 +20,8 @@ from gnc.scenarios.study.sample_rate import Point, Problem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SCALING = 2e-3  # excess of NEES per deg^2 s of the usual filter, for the line in the figure
+
 
 @dataclass(frozen=True)
 class Case:
@@ -123,3 +125,18 @@ def draw_lines(figure: Figure, grid: Sequence[Cell], what: str, log: bool) -> No
     for panel in (top, bottom):
         panel.grid(which="both", alpha=0.25)
     top.legend(fontsize=8)
+
+
+def draw_excess(figure: Figure, grid: Sequence[Cell], states: int = 6) -> None:
+    """Draw how much NEES is too large against sigma^2 t, a colour for every filter; the line has slope 1."""
+    panel = figure.subplots()
+    for name, colour in zip(dict.fromkeys(p.filter for _, p in grid), COLOURS, strict=False):
+        own = [(case.value, max(p.nees - states, 1e-3)) for case, p in grid if p.filter == name]
+        panel.loglog(*zip(*own, strict=True), "o", color=colour, ms=5, label=name)
+    x = np.array(sorted({case.value for case, _ in grid}))
+    panel.loglog(x, SCALING * x, "k:", lw=1.0, label=f"{SCALING:g} sigma^2 t")
+    scatter = max(p.nees_band[1] - states for _, p in grid)
+    panel.axhspan(1e-3, scatter, color="k", alpha=0.12, label="within the band of an honest filter")
+    panel.set(xlabel="sigma^2 t [deg^2 s]", ylabel="NEES - 6, at least 0.001")
+    panel.grid(which="both", alpha=0.25)
+    panel.legend(fontsize=8)
