@@ -42,7 +42,7 @@ def joint_kernel(n: int, m: int, unknown: Unknown) -> Kernel:
         r, S = y + H @ way, symmetric_product(H, C_m) + R
         nis, used = gated(S, r, [valid], limits[:1], (m,))
         H, r, S_used = without_unused(H, r, S, R, used, (m,))
-        solved = solve(*factor(S_used), np.concatenate([H @ C_m, r.reshape(m, 1)], axis=1))
+        solved = solve(*factor(S_used)[:2], np.concatenate([H @ C_m, r.reshape(m, 1)], axis=1))
         u = H.T @ solved[:, n]
         s, C_used = C_m @ u - way, joseph(C_m, H, R, solved[:, :n].T)
         *state, reset = retract(dq_IB, x, s, C_used, M, unknown)

@@ -81,7 +81,7 @@ def joint_kernel(n: int, sizes: tuple[int, ...], columns: int, conserved: bool) 
         wide = S + _blind(H, C_m, sizes)
         nis, used = gated(wide, r, valid, gates, sizes)
         H, r, S = without_unused(H, r, S, R, used, sizes)
-        solved = solve(*factor(S), np.concatenate([H @ C_m, r.reshape(m, 1)], axis=1))
+        solved = solve(*factor(S)[:2], np.concatenate([H @ C_m, r.reshape(m, 1)], axis=1))
         u = H.T @ solved[:, n]
         s = C_m @ u - way
         C_used = joseph(C_m, H, R, solved[:, :n].T)

@@ -62,7 +62,7 @@ def adding_kernel(predict: Kernel) -> Kernel:
         *arguments, z, valid = more
         expected, H, R = predict(q_IB, *arguments)
         slope = H[:, :3] @ F[:3]
-        weighted = solve(*factor(R), np.concatenate([slope, (z - expected).reshape(m, 1)], axis=1)) * valid
+        weighted = solve(*factor(R)[:2], np.concatenate([slope, (z - expected).reshape(m, 1)], axis=1)) * valid
         return N + slope.T @ weighted[:, :6], g + slope.T @ weighted[:, 6]
 
     names = ("N", "g", "F", "q_IB", *predict.layout.names[1:], "z", "valid")

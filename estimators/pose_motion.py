@@ -18,7 +18,8 @@ import numpy as np
 
 from gnc.batch import batched
 from gnc.estimators import centre_motion
-from gnc.estimators.wrench_noise import count
+from gnc.estimators.process_model import free_transition
+from gnc.estimators.wrench_noise import count, taken
 from gnc.integrators import dqvi, dqvi_composition, free_drift, pose_runge_kutta, pose_taylor
 from gnc.integrators.composition import chained
 
@@ -49,7 +50,9 @@ def move(
     """
     if method == "auto" and wrench_B is not None:
         return _taylor(dq_IB, chi_B, C, wrench_B, M, h)
-    if method in ("auto", "exact"):
+    if method == "auto":
+        return *centre_motion.drift(free_transition, dq_IB, chi_B, M, h), UNMOVED[1]
+    if method == "exact":
         return _exact(dq_IB, chi_B, wrench_B, M, h)
     counts, given = _divided(method, chi_B, wrench_B, M, h, turn)
     if method == "vi4":
@@ -78,16 +81,14 @@ def _divided(
     """Return the number of substeps, and what each of them takes after the state."""
     wrench_B = FREE if wrench_B is None else wrench_B
     n = substeps(method, chi_B, wrench_B, M, h, turn)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
-    return counts, (wrench_B, M, M[..., 3, 3], np.asarray(h) / n)
+    return taken(n), (wrench_B, M, M[..., 3, 3], np.asarray(h) / n)
 
 
 def _taylor(
     dq_IB: Array, chi_B: Array, C: Array, wrench_B: Array, M: Array, h: Array
 ) -> tuple[Array, Array, Array, Array]:
     n = pose_taylor.count(chi_B, C, wrench_B, M, h)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
-    return _chained_taylor.repeat(counts, dq_IB, chi_B, *UNMOVED, wrench_B, M, np.asarray(h) / n)
+    return _chained_taylor.repeat(taken(n), dq_IB, chi_B, *UNMOVED, wrench_B, M, np.asarray(h) / n)
 
 
 @batched("(8),(6),(12,12),(12,6),(6),(6,6),()->(8),(6),(12,12),(12,6)")

@@ -28,6 +28,7 @@ from gnc.integrators import free_drift, taylor
 from gnc.integrators.principal import principal
 from gnc.integrators.substeps import ANGLE, count, substepped
 from gnc.integrators.table import AttitudeMethod
+from gnc.linalg import zeros
 
 Array = Any
 
@@ -116,6 +117,19 @@ def _parts(n, rho_B, rho_end, h):
     """Return length and run-up of one of n substeps."""
     part = 1.0 / where(n == 0.0, 1.0, n)
     return h * part, (rho_end - rho_B) * part
+
+
+@batched("(3),(3,3),()->(),()")
+def _drift_plan(P_B, J, h):
+    none = zeros(3)
+    n = _steps(taylor.angle(P_B, none, J, none, none, h), REACH)
+    return n, h / n
+
+
+def free_transition(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Array) -> tuple[Array, Array, Array]:
+    """Return attitude, momentum and F of a free body without wheels, as `Automatic` moves it."""
+    n, part = _drift_plan(P_B, J, h)
+    return _drift_transition.repeat(n, q_IB, P_B, UNMOVED[0], *principal(J), part)
 
 
 @dataclass(frozen=True, eq=False)

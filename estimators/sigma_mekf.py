@@ -114,7 +114,7 @@ def _corrected(q_IB, P_B, C, x, y, r, R, rejected, recoveries, J, valid, gates, 
     nis, used = gated(S, r, valid, gates, sizes)
     mixed = _weighted([np.outer(e, point) for e, point in zip(dy, x, strict=True)])
     mixed, rest, S_used = without_unused(mixed, r, S, R, used, sizes)
-    K = solve(*factor(S_used), mixed).T
+    K = solve(*factor(S_used)[:2], mixed).T
     d, C_l = K @ rest, symmetric_product(_shear(P_B, -1.0), C) - symmetric_product(K, S_used)
     turn = quaternion.exp(d[:3])
     to_new = quaternion.to_matrix(turn).T

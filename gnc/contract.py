@@ -17,6 +17,9 @@ Array = Any
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
 
 
+WRENCH = 6  # numbers of a wrench; efforts of joints may follow in a demand
+
+
 def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
     """Say what is wrong with an array (..., size) of numbers."""
     try:
@@ -59,7 +62,9 @@ def _finite(arguments: tuple[Any, ...]) -> bool:
 
 
 def _demand(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "demand, memory") or _numbers(result[0], (3, 6), "demand")
+    wrong = _pair(result, "demand, memory")
+    joints = not wrong and np.ndim(result[0]) > 0 and np.shape(result[0])[-1] > WRENCH
+    return wrong or _numbers(result[0], () if joints else (3, WRENCH), "demand")
 
 
 def _load(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -93,7 +98,16 @@ def _torque(result: Any, arguments: tuple[Any, ...]) -> str:
     return _numbers(result, (3,), "torque")
 
 
+def _plant(result: Any, arguments: tuple[Any, ...]) -> str:
+    if hasattr(result, "dq_IB") and hasattr(result, "chi_B"):
+        return _numbers(result.dq_IB, (8,), "dq_IB") or _numbers(result.chi_B, (6,), "chi_B")
+    if hasattr(result, "q_IB") and hasattr(result, "w_B"):
+        return _numbers(result.q_IB, (4,), "q_IB") or _numbers(result.w_B, (3,), "w_B")
+    return f"expected a NamedTuple with q_IB and w_B, or dq_IB and chi_B, received {_kind(result)}"
+
+
 METHODS: Mapping[str, Mapping[str, Returned | None]] = {  # of a slot: what must be there, and what it must return
+    "craft": {"start": _plant, "step": _plant},
     "law": {"command": _demand},
     "actuator": {"apply": _load, "share": None},
     "sensor": {"measure": _measurement, "predict": None, "residual": None, "noise_size": None},

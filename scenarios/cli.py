@@ -15,6 +15,7 @@ from gnc.errors import InputError
 from gnc.scenarios import exits
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
+from gnc.scenarios.export import app as export
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.study.command import app as study
 
@@ -25,6 +26,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
+app.add_typer(export, name="export")
 
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]

@@ -14,6 +14,7 @@ from gnc.config.base import validate
 from gnc.config.toml_text import dump
 from gnc.errors import InputError
 from gnc.estimators.navigation.attitude import AttitudeNavigation
+from gnc.estimators.navigation.free_body import TargetNavigation
 from gnc.files import replacing
 from gnc.loop import Loop
 from gnc.scenarios.missions import dispersal
@@ -24,9 +25,13 @@ from gnc.scenarios.missions.world import Controls, Navigations
 from gnc.scenarios.replay.attitude_recorder import AttitudeRecorder
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import check_path, write_log
+from gnc.scenarios.replay.pose_recorder import PoseRecorder
 from gnc.scenarios.replay.recorder import Recorder
 
-RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {AttitudeNavigation: AttitudeRecorder}
+RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
+    AttitudeNavigation: AttitudeRecorder,
+    TargetNavigation: PoseRecorder,
+}
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gnc.batch import batched
 from gnc.config import Positive
 from gnc.draws import Draws
-from gnc.errors import InputError
-from gnc.models.happenings.base import EventPart, Happening
+from gnc.models.happenings.base import EventPart, Happening, place
 from gnc.models.sensors.error_state import rate
 
 Array = Any
@@ -25,8 +25,13 @@ class SlowBody(Happening):
 
     def happens(self, x: tuple[Any, ...], t: float) -> Array:
         """Tell where the body is slow."""
-        w_B = rate(x[self._which])
-        return np.sqrt(w_B[..., 0] ** 2 + w_B[..., 1] ** 2 + w_B[..., 2] ** 2) < self._limit
+        return _square(rate(x[self._which])) < self._limit**2
+
+
+@batched("(3)->()")
+def _square(v):
+    """Return |v|^2."""
+    return v @ v
 
 
 class SlowPart(EventPart):
@@ -39,6 +44,4 @@ class SlowPart(EventPart):
 
     def build(self, name: str, craft: Mapping[str, Any], sections: Mapping[str, Any], draws: Draws) -> SlowBody:
         """Return the event."""
-        if self.of not in craft:
-            raise InputError(f"events.{name}.of = {self.of!r}: there is no such craft; there are {', '.join(craft)}")
-        return SlowBody(name, list(craft), list(craft).index(self.of), float(np.radians(self.rate_deg_s)))
+        return SlowBody(name, list(craft), place(name, self.of, craft), float(np.radians(self.rate_deg_s)))

@@ -22,9 +22,13 @@ from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.sky import FreeSpace
 from gnc.models.known import Known
+from gnc.models.pose_body import PoseState
+from gnc.models.sensors import Gyro, Magnetometer
+from gnc.models.sensors.interface import Sighting
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.navigating import CraftNavigation
+from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
 from gnc.scenarios.missions.software import CraftSoftware, ModeRun, Unloader, first_reference, guard
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
@@ -112,7 +116,8 @@ class _Builder:
         craft, truth = {}, {}
         for name, section in self.mission.craft.items():
             first = first_reference(modes[name][0].guidance) if name in modes else None
-            site = Site(name, self.draws_of(name), self.sky, first, truth)
+            period = known[name].control_s if name in known else self.duration
+            site = Site(name, self.draws_of(name), self.sky, first, period, truth)
             with at(f"craft.{name}"):
                 craft[name] = section.truth(site)
             truth[name] = craft[name].start()
@@ -124,11 +129,11 @@ class _Builder:
             beliefs.append(belief)
             memories.append(memory)
         idle = {n: tuple(np.zeros((self.n, e.size)) for e in c.effectors) for n, c in craft.items()}
-        world = World(craft, tuple(software), idle)
         happenings = [
             part.build(key, craft, self.mission.craft, self.draws) for key, part in self.mission.events.items()
         ]
-        observer = Observer(world, software, self.sky, seen, happenings)
+        world = World(craft, tuple(software), idle, happenings)
+        observer = Observer(world, software, self.sky, seen)
         instruments = self._instruments(software)
         names = [instrument.name for instrument in instruments]
         loop = Loop(
@@ -140,9 +145,12 @@ class _Builder:
             controller=self._controller(software),
             events=[happening.event() for happening in happenings],
             record_s=self.mission.run.record_s,
-            compiled=not self._own(),
+            compiled=not self._own() and all(getattr(one, "compilable", True) for one in craft.values()),
         )
-        state = tuple(truth.values()), tuple(beliefs), tuple(memories)
+        begin = tuple(truth.values())
+        for happening in happenings:
+            begin = happening.begin(begin)
+        state = begin, tuple(beliefs), tuple(memories)
         told = {name: [mode.name for mode in s.modes] for name, s in software.items()}
         return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, told)
 
@@ -164,13 +172,15 @@ class _Builder:
         for key, part in section.actuators.items():
             path = f"software.{name}.actuators.{key}"
             with at(f"craft.{name}.actuators.{key}"):
-                effectors[key] = believed(part, software.actuators.get(key, {}), path).belief()
+                effector = believed(part, software.actuators.get(key, {}), path).belief()
+                effectors[key] = effector.paced(1.0 / software.rate_hz)
         with at(f"craft.{name}"):
             nominal = section.belief()
         loads = [load for load in (part.belief(nominal.J) for part in section.loads.values()) if load is not None]
         others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
         when = self.h, 1.0 / software.rate_hz
-        return Known(name, nominal, sensors, effectors, loads, self.known_sky, *when, self.draws_of(name), others)
+        told = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
+        return Known(name, nominal, sensors, effectors, loads, *told)
 
     def _modes(self, name: str, known: Known) -> list[ModeRun]:
         sections: Mapping[str, Mode] = self.nominal.software[name].modes
@@ -184,10 +194,11 @@ class _Builder:
         if mode.guidance is not None and mode.guidance.needs_orbit and isinstance(self.sky, FreeSpace):
             raise InputError("guidance: needs an orbit; give [environment.orbit] one")
         guidance = None if mode.guidance is None else mode.guidance.build(known)
-        if mode.law.guided and guidance is None:
-            raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
         law = mode.law.build(known)
-        demand = getattr(law, "demand", mode.law.demand)
+        if getattr(law, "guided", mode.law.guided) and guidance is None:
+            raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
+        usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
+        demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}
         by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
         judged = guidance
@@ -203,6 +214,8 @@ class _Builder:
         wheels = [name for name, e in known.effectors.items() if e.internal]
         if not isinstance(torquers, TorquerSet) or not wheels:
             raise InputError(f"unload.by = {unload.by!r}: unloading takes magnetorquers of that name, and wheels")
+        if not any(isinstance(sensor, Magnetometer) for sensor in known.sensors.values()):
+            raise InputError("unload: needs a magnetometer, which tells what the torquers can do")
         share = shares(known.effectors, wheels[:1], "torque")[wheels[0]]
         law, bias = MomentumUnloading(gain=unload.gain_per_s), np.array(unload.bias_Nms)
         return Unloader(law, bias, torquers, places[unload.by], places[wheels[0]], share)
@@ -216,8 +229,10 @@ class _Builder:
         if seen not in truth:
             raise InputError(f"software.{name}.navigation.of = {seen!r}: there is no such craft")
         with at(f"software.{name}.navigation"):
-            reference = first_reference(modes[0].guidance)
+            reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
             of = truth[seen] if seen == name else truth
+            planned = [mode.guidance.load_B for mode in modes if hasattr(mode.guidance, "load_B")]
+            known = dataclasses.replace(known, planned=planned)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
         navigation = CraftNavigation(inner, used)
@@ -240,14 +255,18 @@ class _Builder:
         if len(set(periods.values())) > 1:
             raise InputError(f"software.*.rate_hz: {', '.join(periods)} differ; give all flight software one rate")
         period = next(iter(periods.values()), self.duration)
-        return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()))
+        first = min((quiet_until(self.nominal.software[name], self.duration) for name in software), default=np.inf)
+        if not np.isfinite(first):
+            first, period = 0.0, self.duration
+        return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()), first)
 
     def _instruments(self, software: Mapping[str, CraftSoftware]) -> list[Instrument]:
-        """Put the true sensors into the loop."""
+        """Put the true sensors into the loop, gyros first: what they drive is moved before it is corrected."""
         places = {name: i for i, name in enumerate(self.mission.craft)}
         found = []
         for name, made in software.items():
-            for key in made.navigation.names:
+            sensors = made.navigation.sensors
+            for key in sorted(sensors, key=lambda one: not isinstance(sensors[one], Gyro)):  # noqa: B023
                 part = self.mission.craft[name].sensors[key]
                 with at(f"craft.{name}.sensors.{key}"):
                     found.append(self._instrument(name, key, part, places))
@@ -264,7 +283,9 @@ class _Builder:
             return sensor.measure(x[own], sky.at(t), noise)
 
         def measure_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            return sensor.measure(x[places[sees]], x[own], noise)
+            z, valid = sensor.measure(x[places[sees]], x[own], noise)
+            aboard = getattr(x[places[sees]], "rides", None)  # what is aboard is too near to be seen
+            return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
 
         noise = draws.stream(key, sensor.noise_size)
         how = measure_other if sees else measure
@@ -273,6 +294,11 @@ class _Builder:
     def _own(self) -> bool:
         """Tell whether a part of the user's own takes part that does not say that it can be recorded."""
         return any(not getattr(_loaded(part), "compilable", False) for part in own_parts(self.mission))
+
+
+def _pose_of(x: Any) -> Any:
+    """Return pose and twist of a craft, or of one that only turns its state."""
+    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
 
 
 def _loaded(part: OwnPart) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gnc import quaternion
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.report.scene import Arrow, Body, Scene
 
@@ -24,8 +25,9 @@ def scene(mission: Mission, flight: Dataset, place: int) -> Scene | None:
             if shape.attitude not in one:
                 continue
             r = one[shape.position].values if shape.position in one else np.zeros((len(t), 3))
-            colour = COLOURS[len(bodies) % len(COLOURS)]
-            bodies.append(Body(shape.name, r, one[shape.attitude].values, np.array(shape.size_m), colour))
+            colour, q_IB = COLOURS[len(bodies) % len(COLOURS)], one[shape.attitude].values
+            r = r + quaternion.rotate(q_IB, np.array(shape.centre_m)) if np.any(shape.centre_m) else r
+            bodies.append(Body(shape.name, r, q_IB, np.array(shape.size_m), colour))
     if not bodies or len(t) < 2:
         return None
     arrows = []

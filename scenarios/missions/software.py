@@ -17,7 +17,7 @@ import numpy as np
 from gnc.batch import Kernel, as_numbers, batched, where
 from gnc.controllers.allocation import Share
 from gnc.controllers.bdot import MomentumUnloading
-from gnc.controllers.guidance.base import Plan
+from gnc.controllers.guidance.base import Plan, View
 from gnc.errors import InputError
 from gnc.estimators.navigation.attitude import turn_deg
 from gnc.expression import Expression
@@ -32,7 +32,8 @@ Array = Any
 GUARDED = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "known", "flag")
 
 
-POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes")
+POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes", partial=True)
+EXCESS = Signal("N m s", "momentum of the wheels beyond what unloading lets them keep, body axes")
 
 
 class Command(NamedTuple):
@@ -40,7 +41,9 @@ class Command(NamedTuple):
 
     effectors: tuple[Array, ...]  # (trials, size) of each actuator
     mode: Array  # (trials,) its place among the modes
+    entered_s: Array  # (trials,) when the mode began
     wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
+    notes: Array  # (trials, notes) what guidance tells of itself; NaN: nothing
 
 
 class Memory(NamedTuple):
@@ -116,12 +119,12 @@ class CraftSoftware:
     @property
     def signals(self) -> dict[str, Signal]:
         """What is recorded of commands."""
-        found = {"mode": Signal("1", f"mode: {', '.join(f'{i} {m.name}' for i, m in enumerate(self.modes))}")}
-        if any(mode.guidance is not None for mode in self.modes):
-            found["pointing_error_deg"] = Signal(
-                "deg", "true attitude against the reference, rotation vector, body axes"
-            )
-        return found
+        found = {"mode": Signal("1", "mode of flight software", labels=tuple(mode.name for mode in self.modes))}
+        found["mode_time_s"] = Signal("s", "time since the mode began")
+        for mode in self.modes:
+            found |= getattr(mode.guidance, "signals", {}) | getattr(mode.guidance, "notes", {})
+        found |= {"pointing_error_deg": POINTING} if self.wanted else {}
+        return found | ({} if self._unloader is None else {"momentum_excess_Nms": EXCESS})
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
         """Return the memory before the first command, in the first mode."""
@@ -134,7 +137,8 @@ class CraftSoftware:
     def idle(self, trials: int) -> Command:
         """Return the commands of actuators that do nothing."""
         effectors = tuple(np.zeros((trials, size)) for size in self.sizes)
-        return Command(effectors, np.zeros(trials), np.full((trials, self.wanted), np.nan))
+        none = np.full((trials, self.wanted), np.nan), np.full((trials, len(self.notes)), np.nan)
+        return Command(effectors, np.zeros(trials), np.zeros(trials), *none)
 
     def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[Command, Memory]:
         """Return the commands of all actuators from t on, and what to remember."""
@@ -143,21 +147,23 @@ class CraftSoftware:
             memory = self._changed(estimate, report, t, memory)
         done = [self._of_mode(i, estimate, report, t, memory) for i in range(len(self.modes))]
         if len(done) == 1:
-            effectors, wanted, guidance, law = done[0]
-            return Command(effectors, memory.mode, wanted), memory._replace(guidance=(guidance,), laws=(law,))
-        *effectors, wanted = _by_mode(memory.mode, [(*one[0], one[1]) for one in done])
+            effectors, told, guidance, law = done[0]
+            command = Command(effectors, memory.mode, memory.entered_s, *told)
+            return command, memory._replace(guidance=(guidance,), laws=(law,))
+        *taken, wanted, notes = _by_mode(memory.mode, [(*one[0], *one[1]) for one in done])
         before = zip(memory.guidance, memory.laws, strict=True)
         states = [
             _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
         ]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
-        return Command(tuple(effectors), memory.mode, wanted), memory
+        return Command(tuple(taken), memory.mode, memory.entered_s, wanted, notes), memory
 
     def _of_mode(
         self, i: int, estimate: Any, report: Report, t: Any, memory: Memory
-    ) -> tuple[tuple[Array, ...], Array, Any, Any]:
-        """Return what one mode commands, what it wants, and the memories of its guidance and law."""
+    ) -> tuple[tuple[Array, ...], tuple[Array, Array], Any, Any]:
+        """Return what one mode commands, what it wants and notes, and the memories of its guidance and law."""
         mode, reference, guidance = self.modes[i], None, memory.guidance[i]
+        notes = self._told(mode, guidance, memory.mode)
         if mode.guidance is not None:
             reference, guidance = mode.guidance.guide(t, estimate, report, guidance)
         demand, law = mode.law.command(estimate, reference, memory.laws[i])
@@ -168,12 +174,26 @@ class CraftSoftware:
         idle = [np.zeros((*lead, size)) for size in self.sizes]
         given = tuple(z if u is None else u for u, z in zip(commands, idle, strict=True))
         wanted = np.full((*lead, self.wanted), np.nan) if reference is None else _wide(reference[0], memory.mode)
-        return given, wanted, guidance, law
+        return given, (wanted, notes), guidance, law
+
+    @property
+    def notes(self) -> list[str]:
+        """Names of what guidance tells of itself."""
+        return list(dict.fromkeys(name for mode in self.modes for name in getattr(mode.guidance, "notes", {})))
+
+    def _told(self, mode: ModeRun, memory: Any, like: Array) -> Array:
+        """Return what the guidance of a mode tells of itself (trials, notes)."""
+        own = getattr(mode.guidance, "notes", {})
+        told = dict(zip(own, mode.guidance.told(memory), strict=True)) if own else {}  # type: ignore[union-attr]
+        nothing = np.full(np.shape(like), np.nan)
+        if not self.notes:
+            return np.zeros((*np.shape(like), 0))
+        return np.stack([told.get(name, nothing) for name in self.notes], axis=-1)
 
     def _changed(self, estimate: Any, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
         mode, entered, held = memory.mode, memory.entered_s, []
-        now = as_numbers(t) + 0.0 * memory.mode
+        now = _for_each(t, memory.mode)
         for k, one in enumerate(self.guards):
             values = [self._guarded(name, estimate, report, now, memory) for name in one.names] or [0.0 * mode]
             holds = one.kernel(np.stack(values, axis=-1))
@@ -201,13 +221,33 @@ class CraftSoftware:
         if name == "rate_deg_s":
             return _size(estimate.w_B) * (180.0 / np.pi)
         value = report.flag if name == "flag" else getattr(estimate, name, None)
-        return as_numbers(value) + 0.0 * now if value is not None else 0.0 * now
+        if value is None:  # most filters know from the start on
+            return 0.0 * now + (1.0 if name == "known" else 0.0)
+        return as_numbers(value) + 0.0 * now
 
-    def observe(self, command: Command, truth: Any, t: float) -> dict[str, Array]:
-        """Return mode, and how far the craft is from what is asked for."""
-        found = {"mode": command.mode}
+    @property
+    def _unloader(self) -> Unloader | None:
+        """What unloads the wheels, in the first mode that does."""
+        return next((mode.unload for mode in self.modes if mode.unload is not None), None)
+
+    def observe(self, command: Command, truth: Any, report: Report, t: float) -> dict[str, Array]:
+        """Return mode, time in it, and how far the craft is from what is asked for."""
+        found = {"mode": command.mode, "mode_time_s": t - command.entered_s}
         if self.wanted:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
+        if self._unloader is not None:
+            found["momentum_excess_Nms"] = report.rho_B - self._unloader.bias_B
+        return found
+
+    def watch(self, command: Command, view: View) -> dict[str, Array]:
+        """Return what the guidance of each mode tells; NaN while another mode is in charge."""
+        found = {name: command.notes[..., k] for k, name in enumerate(self.notes)}
+        for i, mode in enumerate(self.modes):
+            if getattr(mode.guidance, "signals", {}):
+                mine = np.where(command.mode == float(i), 1.0, np.nan)
+                for name, value in mode.guidance.observe(view).items():  # type: ignore[union-attr]
+                    own = mine.reshape(mine.shape + (1,) * (np.ndim(value) - mine.ndim)) * value
+                    found[name] = np.where(np.isnan(own), found[name], own) if name in found else own
         return found
 
     @property
@@ -245,6 +285,12 @@ def _unloading(unload: Unloader, commands: list[Any], estimate: Any, report: Rep
     return commands
 
 
+@batched("(),()->()")
+def _for_each(t, mode):
+    """Return a time once for every trial."""
+    return t + 0.0 * mode
+
+
 @batched("(3)->()")
 def _size(v):
     """Return |v|."""
@@ -264,7 +310,7 @@ def _guard_step(start, mode, entered, holds, held, source, target, for_s, period
 def _choice(modes: int, size: int) -> Kernel:
     """Return the kernel that takes one of several vectors."""
 
-    @batched(f"(),({modes},{max(size, 1)})->({max(size, 1)})")
+    @batched(f"(),({modes},{size})->({size})")
     def chosen(mode, options):
         """Return the vector of a mode."""
         found = options[0]
@@ -279,7 +325,8 @@ def _by_mode(mode: Array, options: Sequence[tuple[Array, ...]]) -> tuple[Array, 
     """Return the commands of the mode that each trial is in."""
     found = []
     for each in zip(*options, strict=True):
-        found.append(_choice(len(options), each[0].shape[-1])(mode, np.stack(each, axis=-2)))
+        size = each[0].shape[-1]
+        found.append(_choice(len(options), size)(mode, np.stack(each, axis=-2)) if size else each[0])
     return tuple(found)
 
 
@@ -310,7 +357,8 @@ def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
     return _picked(size)(mode, np.array(float(i)), flat(new), flat(old)).reshape(*lead, *core)
 
 
-def first_reference(guidance: Any) -> Any:
-    """Return what guidance asks for at time zero, if that depends on time alone."""
-    at = getattr(guidance, "at", None)
-    return None if at is None else at(0.0)
+def first_reference(guidance: Any, report: Report | None = None) -> Any:
+    """Return what guidance asks for at time zero, by time alone or by what the craft tells."""
+    if hasattr(guidance, "at"):
+        return guidance.at(0.0)
+    return guidance.first(report) if report is not None and hasattr(guidance, "first") else None

@@ -12,7 +12,7 @@ from gnc.checks import Check
 from gnc.expression import parse
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve
+from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def judge(
     fly: Callable[[Mapping[str, Any], frozenset[str]], Dataset] | None = None,
 ) -> Verdict:
     """Judge a flight."""
-    judged = Judged(mission, flight, modes, _without_numbers(mission, flight, modes), fly)
+    judged = Judged(mission, flight, modes, without_numbers(mission, flight, modes), fly)
     parts = sorted(mission.requirements.items(), key=lambda item: not item[1].first)
     verdict, success = Verdict(), np.ones(flight.sizes["trial"], bool)
     counted: list[tuple[str, LostPart]] = []
@@ -90,30 +90,6 @@ def _collect(verdict: Verdict, finding: Finding) -> None:
     verdict.per_trial |= finding.per_trial
     verdict.tally |= finding.tally
     verdict.comparison = finding.comparison or verdict.comparison
-
-
-def _without_numbers(mission: Mission, flight: Dataset, modes: Mapping[str, Sequence[str]]) -> dict[int, str]:
-    """Return the trials whose truth has no numbers from some time on, and the mode they were in."""
-    lost: dict[int, str] = {}
-    t = flight["time"].values
-    for craft in mission.craft:
-        for name in (f"{craft}.q_IB", f"{craft}.knowledge_error_deg"):
-            if name not in flight or flight[name].attrs.get("partial"):
-                continue
-            finite = np.isfinite(flight[name].values).all(axis=-1)
-            for i in np.flatnonzero(~finite.all(axis=1)):
-                k = int(np.argmin(finite[i]))
-                what = "the truth" if name.endswith("q_IB") else "the estimate"
-                mode = _mode(flight, craft, modes, int(i), k)
-                lost.setdefault(int(flight["trial"].values[i]), f"{what} of {craft} is NaN from {t[k]:g} s on{mode}")
-    return lost
-
-
-def _mode(flight: Dataset, craft: str, modes: Mapping[str, Sequence[str]], i: int, k: int) -> str:
-    name = f"{craft}.mode"
-    if name not in flight or len(modes.get(craft, ())) < 2:
-        return ""
-    return f", in mode {modes[craft][int(flight[name].values[i, k])]}"
 
 
 def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
@@ -157,5 +133,5 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
                 "more process noise (torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
             )
         elif used + refused == 0:
-            told.append(f"{name}: never measured anything")
+            told.append(f"{name}: no measurement was used; it saw nothing, or the filter never began")
     return told

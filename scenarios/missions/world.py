@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gnc.controllers.guidance.base import View
 from gnc.history import Signal
 from gnc.loop import Moment
 from gnc.models.craft.base import Craft
@@ -23,11 +24,12 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """The plant: every craft moves by itself; what couples them happens in events."""
+    """The plant: every craft moves by itself; what couples them are events, once or from then on."""
 
     craft: Mapping[str, Craft]
     commanded: Sequence[str]  # those that have flight software
     idle: Mapping[str, tuple[Array, ...]]  # commands of those that have none
+    happenings: Sequence[Happening] = ()
 
     def step(self, x: tuple[Any, ...], command: tuple[Any, ...], t: Any, h: Any) -> tuple[Any, ...]:
         """Move all over h."""
@@ -36,7 +38,10 @@ class World:
         for (name, craft), state in zip(self.craft.items(), x, strict=True):
             effectors = asked[name].effectors if name in asked else self.idle[name]
             moved.append(craft.step(state, effectors, t, h))
-        return tuple(moved)
+        after = tuple(moved)
+        for happening in self.happenings:
+            after = happening.hold(after)
+        return after
 
     def report(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return what each craft with flight software tells it."""
@@ -84,7 +89,6 @@ class Observer:
     software: Mapping[str, CraftSoftware]
     sky: Any
     seen: Mapping[str, str]  # craft with flight software -> the craft that its navigation is of
-    happenings: Sequence[Happening] = ()
 
     @property
     def signals(self) -> dict[str, Signal]:
@@ -95,7 +99,7 @@ class Observer:
         for name, software in self.software.items():
             of_both = {**software.signals, **software.navigation.signals}
             found |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in of_both.items()}
-        for happening in self.happenings:
+        for happening in self.world.happenings:
             found |= {f"{happening.name}.{key}": signal for key, signal in happening.signals.items()}
         return found | SURROUNDINGS
 
@@ -107,13 +111,18 @@ class Observer:
         for name, craft in self.world.craft.items():
             asked = commands[name].effectors if name in commands else self.world.idle[name]
             values |= {f"{name}.{key}": v for key, v in craft.observe(truth[name], asked, moment.t).items()}
-        for (name, software), belief in zip(self.software.items(), moment.belief, strict=True):
+        told = zip(moment.belief, moment.report, strict=True)
+        for (name, software), (belief, report) in zip(self.software.items(), told, strict=True):
             found = software.navigation.observe(belief, truth[self.seen[name]], moment.t)
-            found |= software.observe(commands[name], truth[name], moment.t)
+            found |= software.observe(commands[name], truth[name], report, moment.t)
+            own = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
+            estimate = software.navigation.estimate(belief, report)
+            view = View(name, truth, estimate, commands[name].wanted, own, moment.t)
+            found |= software.watch(commands[name], view)
             values |= {f"{name}.{key}": v for key, v in found.items()}
         env = self.sky.at(moment.t)
         around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}
-        for happening in self.happenings:
+        for happening in self.world.happenings:
             values |= {f"{happening.name}.{key}": v for key, v in happening.observe(moment.truth).items()}
         return values | around
 

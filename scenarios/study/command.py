@@ -71,7 +71,7 @@ def sample_rate(
     out: Out = Path("out/study/sample-rate"),
 ) -> None:
     """Measure RMS error, bound and NEES of filters against the sample rate, on a body that tumbles freely."""
-    from gnc.scenarios.study import pose, problems, show
+    from gnc.scenarios.study import options, pose, show
     from gnc.scenarios.study.filters import ATTITUDE, POSE, chosen
     from gnc.scenarios.study.sample_rate import Problem, advice, check, study
 
@@ -85,11 +85,11 @@ def sample_rate(
         prior_deg_s=prior_deg_s,
         duration_s=duration_s,
         w_deg_s=target_deg_s,
-        sigma_deg=problems.sigma_deg(sigma_deg, sigma_arcsec, 0.5),
+        sigma_deg=options.sigma_deg(sigma_deg, sigma_arcsec, 0.5),
         sigma_m=1e-3 * sigma_mm,
     )
     if problem == "attitude":
-        noise = problems.sigma_deg(sigma_deg, sigma_arcsec, 1.0)
+        noise = options.sigma_deg(sigma_deg, sigma_arcsec, 1.0)
         studied = replace(
             _tumble(noise, prior_deg_s, duration_s, inertia, w0_deg_s, vectors),
             outliers=outliers,
@@ -97,7 +97,7 @@ def sample_rate(
             inertia_error=inertia_error,
         )
     known = ATTITUDE if problem == "attitude" else POSE
-    wanted, rates_hz = chosen(filters.split(",") if filters else None, known), problems.numbers("--rates", rates)
+    wanted, rates_hz = chosen(filters.split(",") if filters else None, known), options.numbers("--rates", rates)
     if not inertia_error and any(f.finds_inertia for f in wanted):
         raise InputError("--filters: mekf-inertia looks for an unknown inertia; say how wrong, --inertia-error 0.02")
     check(studied, rates_hz, trials)
@@ -128,11 +128,11 @@ def noise(
     out: Out = Path("out/study/noise"),
 ) -> None:
     """Map NEES and RMS error of filters over sensor noise and sample rate."""
-    from gnc.scenarios.study import grid, problems
+    from gnc.scenarios.study import grid, options
 
     cases = [
         grid.Case(f'{s:g}"', s, _tumble(s / 3600.0, prior_deg_s, duration_s, inertia, w0_deg_s, vectors))
-        for s in problems.numbers("--sigmas-arcsec", sigmas_arcsec)
+        for s in options.numbers("--sigmas-arcsec", sigmas_arcsec)
     ]
     _studied("noise", "noise", cases, filters, rates, trials, seed, out, as_json, grid.draw_map)
 
@@ -154,12 +154,12 @@ def duration(
     out: Out = Path("out/study/duration"),
 ) -> None:
     """Measure NEES and RMS error of filters against the duration: false information adds up as sigma^2 t."""
-    from gnc.scenarios.study import grid, problems
+    from gnc.scenarios.study import grid, options
 
-    sigma = problems.sigma_deg(sigma_deg, sigma_arcsec, 1.0)
+    sigma = options.sigma_deg(sigma_deg, sigma_arcsec, 1.0)
     cases = [
         grid.Case(f"{t:g} s", t, _tumble(sigma, prior_deg_s, t, inertia, w0_deg_s, vectors))
-        for t in problems.numbers("--durations-s", durations_s)
+        for t in options.numbers("--durations-s", durations_s)
     ]
     draw = partial(grid.draw_lines, what="duration [s]", log=False)
     _studied("duration", "duration", cases, filters, rates, trials, seed, out, as_json, draw)
@@ -180,10 +180,10 @@ def bodies(
     out: Out = Path("out/study/bodies"),
 ) -> None:
     """Measure NEES and RMS error of filters over random bodies and axes of tumble."""
-    from gnc.scenarios.study import grid, problems
+    from gnc.scenarios.study import grid, options
 
-    tumble = _tumble(problems.sigma_deg(sigma_deg, sigma_arcsec, 1.0), prior_deg_s, duration_s, J, W0, TWO)
-    drawn = problems.random_bodies(tumble, count, seed)
+    tumble = _tumble(options.sigma_deg(sigma_deg, sigma_arcsec, 1.0), prior_deg_s, duration_s, J, W0, TWO)
+    drawn = options.random_bodies(tumble, count, seed)
     cases = [grid.Case(f"body {i}", float(i), problem) for i, problem in enumerate(drawn)]
     draw = partial(grid.draw_lines, what="body", log=False)
     _studied("bodies", "body", cases, filters, rates, trials, seed, out, as_json, draw)
@@ -201,28 +201,28 @@ def chart(
     out: Out = Path("out/study/chart"),
 ) -> None:
     """Show why a chart matters: NEES of the usual filters is too large by about sigma^2 t, docs/conserved_chart.md."""
-    from gnc.scenarios.study import grid, problems
+    from gnc.scenarios.study import grid, options
 
     cases = [
         grid.Case(f"{s:g} deg, {t:g} s", s * s * t, _tumble(s, 0.5, t, J, W0, TWO))
-        for s in problems.numbers("--sigmas-deg", sigmas_deg)
-        for t in problems.numbers("--durations-s", durations_s)
+        for s in options.numbers("--sigmas-deg", sigmas_deg)
+        for t in options.numbers("--durations-s", durations_s)
     ]
     _studied("chart", "noise, duration", cases, filters, rates, trials, seed, out, as_json, grid.draw_excess)
 
 
 def _tumble(sigma: float, prior_deg_s: float, duration_s: float, inertia: str, w0_deg_s: str, vectors: str) -> Tumble:
     """Return the attitude problem that options ask for."""
-    from gnc.scenarios.study import problems
+    from gnc.scenarios.study import options
     from gnc.scenarios.study.attitude import Tumble
 
     return Tumble(
-        problems.inertia(inertia),
-        tuple(problems.numbers("--w0-deg-s", w0_deg_s, (3,))),
+        options.inertia(inertia),
+        tuple(options.numbers("--w0-deg-s", w0_deg_s, (3,))),
         duration_s,
         sigma,
         prior_deg_s,
-        vectors=problems.vectors(vectors),
+        vectors=options.vectors(vectors),
     )
 
 
@@ -231,11 +231,11 @@ def _studied(
     as_json: bool, draw: Callable[..., None],
 ) -> None:  # fmt: skip
     """Run a grid, and show it."""
-    from gnc.scenarios.study import grid, problems
+    from gnc.scenarios.study import grid, options
     from gnc.scenarios.study.filters import ATTITUDE, chosen
     from gnc.scenarios.study.sample_rate import check
 
-    rates_hz = problems.numbers("--rates", rates)
+    rates_hz = options.numbers("--rates", rates)
     wanted = chosen(filters.split(",") if filters else ["mekf-exact", "mekf-conserved"], ATTITUDE)
     for case in cases:
         check(case.problem, rates_hz, trials)

@@ -27,6 +27,7 @@ class Comparison(NamedTuple):
     title: str
     columns: Sequence[str]  # the first is that of the names
     rows: Mapping[str, Sequence[str]]  # name -> keys of its metrics
+    histories: Mapping[str, Mapping[str, Array]] = {}  # name -> signals (trials, times) that the columns are of
 
 
 @dataclass
@@ -86,10 +87,24 @@ class Judged:
         found = expression.value(self._signal)
         shape = (len(self.trials), self.flight.sizes["time"])
         found = np.asarray(found)
-        return np.broadcast_to(found, shape) if found.ndim != 1 or len(found) != shape[0] else found
+        return found[:, 0] if found.shape == (shape[0], 1) and shape[1] > 1 else np.broadcast_to(found, shape)
+
+    def stuck(self, i: int) -> str:
+        """Say in which modes a trial ended, and which guards never let it out of them."""
+        told = []
+        for craft, software in self.mission.software.items():
+            if f"{craft}.mode" not in self.flight or len(self.modes.get(craft, ())) < 2:
+                continue
+            mode = self.modes[craft][int(self.flight[f"{craft}.mode"].values[i, -1])]
+            guards = [way.when for way in software.transitions if getattr(way, "from") in (mode, "*")]
+            told.append(f"{craft} is in mode {mode}" + (f", as {' and '.join(guards)} was not true" if guards else ""))
+            if f"{craft}.search" in self.flight:
+                search = self.flight[f"{craft}.search"]
+                told.append(search.attrs["labels"].split(", ")[int(search.values[i, -1])])
+        return f": {'; '.join(told)}" if told else ""
 
     def _signal(self, name: str) -> Array:
-        """Return a signal: its length if it is a vector; modes are names."""
+        """Return a signal: its length if it is a vector; text where its values have labels."""
         if name.startswith(LARGEST):
             full = resolve(name.removeprefix(LARGEST), self.flight.data_vars, self.mission.craft)
             values = np.abs(self.flight[full].values)
@@ -102,15 +117,22 @@ class Judged:
             return self.flight["shadow"].values[None, :] > 0.5
         full = resolve(name, self.flight.data_vars, self.mission.craft)
         signal = self.flight[full]
-        if full.endswith(".mode"):
-            names = np.array(self.modes[full.removesuffix(".mode")])
-            return names[signal.values.astype(int)]
+        if "labels" in signal.attrs:
+            return _labelled(signal.values, signal.attrs["labels"].split(", "))
         values = signal.values
         if "trial" not in signal.dims:
             values = values[None]
+        if signal.dims == ("trial",):  # the time of an event
+            return values[:, None]
         if "time" not in signal.dims:
             return values
         return np.sqrt(np.sum(np.square(values), axis=-1)) if values.ndim == 3 else values
+
+
+def _labelled(values: Array, labels: Sequence[str]) -> Array:
+    """Return the labels of values 0, 1, 2, ...; NaN has the empty one."""
+    names = np.array(["", *labels])
+    return names[np.where(np.isfinite(values), values + 1.0, 0.0).astype(int)]
 
 
 def resolve(name: str, there: Any, craft: Any) -> str:
@@ -132,3 +154,27 @@ def resolve(name: str, there: Any, craft: Any) -> str:
 def no_data(name: str, bound: Any) -> Check:
     """Return the check of a requirement that found nothing to judge: it fails."""
     return Check(name, float("nan"), bound, False, "<=", "no data")
+
+
+def without_numbers(mission: Any, flight: Dataset, modes: Mapping[str, Sequence[str]]) -> dict[int, str]:
+    """Return the trials whose truth has no numbers from some time on, and the mode they were in."""
+    lost: dict[int, str] = {}
+    t = flight["time"].values
+    for craft in mission.craft:
+        for name in (f"{craft}.q_IB", f"{craft}.knowledge_error_deg"):
+            if name not in flight or flight[name].attrs.get("partial"):
+                continue
+            finite = np.isfinite(flight[name].values).all(axis=-1)
+            for i in np.flatnonzero(~finite.all(axis=1)):
+                k = int(np.argmin(finite[i]))
+                what = "the truth" if name.endswith("q_IB") else "the estimate"
+                mode = _mode(flight, craft, modes, int(i), k)
+                lost.setdefault(int(flight["trial"].values[i]), f"{what} of {craft} is NaN from {t[k]:g} s on{mode}")
+    return lost
+
+
+def _mode(flight: Dataset, craft: str, modes: Mapping[str, Sequence[str]], i: int, k: int) -> str:
+    name = f"{craft}.mode"
+    if name not in flight or len(modes.get(craft, ())) < 2:
+        return ""
+    return f", in mode {modes[craft][int(flight[name].values[i, k])]}"

@@ -26,7 +26,7 @@ class LostPart(RequirementPart):
     unless: str = ""
     """A condition that must be true at the end, or the trial is lost."""
     reason: str = ""
-    """Why, in words; by default the condition."""
+    """Why, in words; by default the condition. What `unless` says is told with the guard that never came true."""
     at_most: Annotated[int, Field(ge=0)] = 0
     """How many trials may be lost."""
 
@@ -53,9 +53,10 @@ class LostPart(RequirementPart):
                     finding.lost[trial] = f"{self.reason or self.when}, at {t[int(np.argmax(row))]:g} s"
         if self.unless:
             ends = judged.value(parse(self.unless)).astype(bool)
-            for trial, row in zip(judged.trials.tolist(), ends, strict=True):
+            said = self.reason if self.reason and not self.when else f"not {self.unless}"
+            for i, (trial, row) in enumerate(zip(judged.trials.tolist(), ends, strict=True)):
                 if not np.atleast_1d(row)[-1]:
-                    finding.lost.setdefault(trial, f"{self.reason or f'not {self.unless}'} at the end")
+                    finding.lost.setdefault(trial, f"{said} at the end{judged.stuck(i)}")
         return finding
 
     def count(self, name: str, lost: int) -> Finding:

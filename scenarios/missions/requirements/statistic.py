@@ -83,7 +83,8 @@ class StatisticPart(RequirementPart):
         of = statistic(self.statistic)
         alone = np.array([of(v) if len(v) else np.nan for v in each])
         everything = np.concatenate(pooled) if pooled else np.zeros(0)
-        value = of(everything) if len(everything) else float("nan")
+        never = values.shape[1] == 1 and any(not len(v) for v in pooled)  # what has no time never happened
+        value = of(everything) if len(everything) and not never else float("nan")
         finding = Finding({name: value}, per_trial={name: alone})
         finding.tally = {f"{name} count": np.array([len(v) for v in each], float), f"{name} beyond": self._beyond(each)}
         if self.at_most is not None or self.at_least is not None:
