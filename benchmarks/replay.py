@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.timing import Row
 from gnc import quaternion
-from gnc.scenarios.config import parse
+from gnc.config import parse
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import write_log
 from gnc.scenarios.replay.session import connect

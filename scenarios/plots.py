@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gnc.files import replacing
 
 if TYPE_CHECKING:  # whoever draws brings matplotlib
     from matplotlib.axes import Axes
@@ -37,3 +40,15 @@ def attitude_errors_over_time(axes: Axes, t: Array, degrees: Mapping[str, Array]
 def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
     """Explain the lines of all panels once."""
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=ncols, fontsize=9)
+
+
+def save_figure(draw: Callable[[Figure], None], path: Path) -> None:
+    """Draw on a figure of its own, outside pyplot's global state and without a display, and write it whole."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5.5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    draw(figure)
+    with replacing(path) as temporary:
+        figure.savefig(temporary)

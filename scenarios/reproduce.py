@@ -1,17 +1,14 @@
 """Run paper cases: numbers judged, the figure drawn, the outcome as a table or as JSON."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gnc.checks import bound_text
 from gnc.errors import InputError
-from gnc.files import replacing
 from gnc.scenarios.display import number, table
-from gnc.scenarios.papers.case import Case, Check, Result
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.papers.case import Case, Result
+from gnc.scenarios.plots import save_figure
 
 
 def reproduce(case: Case, seed: int, out: Path | None) -> tuple[Result, list[Path]]:
@@ -27,18 +24,6 @@ def reproduce(case: Case, seed: int, out: Path | None) -> tuple[Result, list[Pat
     path = folder / f"{case.name.replace('/', '_')}.png"
     save_figure(result.draw, path)
     return result, [path]
-
-
-def save_figure(draw: "Callable[[Figure], None]", path: Path) -> None:
-    """Draw on a figure of its own, outside pyplot's global state and without a display, and write it whole."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 5.5), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    draw(figure)
-    with replacing(path) as temporary:
-        figure.savefig(temporary)
 
 
 def report(case: Case, result: Result, files: list[Path]) -> dict[str, Any]:
@@ -58,11 +43,3 @@ def show(case: Case, result: Result, files: list[Path]) -> None:
     table(f"{case.name}: {case.title}", ("check", "value", "bound", "ok"), rows)
     for path in files:
         print(f"wrote {path}")
-
-
-def bound_text(check: Check) -> str:
-    """The bound as it would be written by hand."""
-    if isinstance(check.bound, tuple):
-        low, high = check.bound
-        return f"{number(low)} .. {number(high)}"
-    return f"{check.relation} {number(check.bound)}"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gnc import check
 from gnc.batch import Kernel, batched, where
+from gnc.config import NonNegative, Positive
+from gnc.draws import Draws
+from gnc.history import Signal
 from gnc.linalg import cross
+from gnc.models.actuators.effector import ActuatorPart, Effector
 from gnc.models.actuators.saturation import SATURATIONS, clipped, saturated
+from gnc.models.environment.disturbances import dipole_torque
 from gnc.models.parameters import each, store
 
 Array = Any
@@ -64,3 +70,44 @@ def _limited(saturation: str) -> Kernel:
 
 
 _DIPOLES = {saturation: _limited(saturation) for saturation in SATURATIONS}
+
+
+class TorquerSet(Effector):
+    """Torquers on a craft; they switch at once."""
+
+    size = 3
+    signals: ClassVar[Mapping[str, Signal]] = {"dipole_Am2": Signal("A m^2", "dipole of the torquers, body axes")}
+
+    def __init__(self, torquers: Magnetorquers) -> None:
+        self.torquers = torquers
+
+    def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
+        """Return the dipole that a command makes."""
+        return self.torquers.dipole_B(command), state
+
+    def wrench_B(self, made: Array, q_IB: Array, env: Any) -> Array:
+        """Return m x B."""
+        return dipole_torque(q_IB, env.B_I, made)
+
+    def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
+        """Return the dipole."""
+        return {"dipole_Am2": self.torquers.dipole_B(command)}
+
+
+class MagnetorquersPart(ActuatorPart):
+    """Magnetic torquers along the body axes, off while the magnetometer reads."""
+
+    kind: Literal["magnetorquers"] = "magnetorquers"
+    needs_orbit: ClassVar[bool] = True
+    dipole_limit_Am2: Positive = 1.0
+    """Of each axis."""
+    step_Am2: NonNegative = 0.0
+    """Of the driver; 0 is continuous."""
+
+    def truth(self, name: str, draws: Draws) -> TorquerSet:
+        """Return the torquers."""
+        return self.belief()
+
+    def belief(self) -> TorquerSet:
+        """Return the torquers as flight software knows them."""
+        return TorquerSet(Magnetorquers(dipole_limit=self.dipole_limit_Am2, step=self.step_Am2))

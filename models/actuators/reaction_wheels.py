@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from gnc import check
 from gnc.batch import Kernel, batched, copysign, maximum
+from gnc.config import NonNegative, Positive, Vector3
+from gnc.draws import Draws, column
+from gnc.errors import InputError
+from gnc.history import Signal
+from gnc.models.actuators.effector import ActuatorPart, Effector
 from gnc.models.actuators.saturation import SATURATIONS, clipped, saturated, scaled
 from gnc.models.parameters import each, store, unit_vectors
 
@@ -106,3 +113,85 @@ def spin_kernel(n: int, saturation: str) -> Kernel:
         return axes_B.T @ ((momentum - after) / h), after
 
     return spin
+
+
+class WheelSet(Effector):
+    """Wheels on a craft, each with the momentum it starts with."""
+
+    internal = True
+
+    def __init__(self, wheels: ReactionWheels, start_Nms: Array) -> None:
+        self.wheels, self._start, self.size = wheels, start_Nms, wheels.count
+        axis = ("wheel", tuple(str(k + 1) for k in range(wheels.count)))
+        self.signals = {  # type: ignore[misc]
+            "momentum_Nms": Signal("N m s", "momentum of each wheel", axis),
+            "torque_Nm": Signal("N m", "commanded torque of each wheel on the body", axis),
+        }
+
+    def start(self, trials: int) -> Array:
+        """Return the momentum of each wheel."""
+        return np.array(np.broadcast_to(self._start, (trials, self.size)), float)
+
+    def act(self, command: Array, state: Array, h: Array) -> tuple[None, Array]:
+        """Return nothing that acts from outside, and the momentum after h."""
+        return None, self.wheels.apply(command, WheelState(state), h)[1].momentum
+
+    def momentum_B(self, state: Array) -> Array:
+        """Return the momentum of all wheels, body axes."""
+        return self.wheels.momentum_B(WheelState(state))
+
+    def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
+        """Return momentum and command."""
+        return {"momentum_Nms": state, "torque_Nm": command}
+
+
+class ReactionWheelsPart(ActuatorPart):
+    """Reaction wheels, any number about any axes; by default four in a pyramid about the z axis."""
+
+    kind: Literal["reaction-wheels"] = "reaction-wheels"
+    axes: tuple[Vector3, ...] | None = None
+    """Axis of each wheel, body axes; by default a pyramid of four."""
+    elevation_deg: Annotated[float, Field(gt=0, lt=90)] = 35.26438968275465
+    """Of the pyramid over the xy plane, if no axes are given."""
+    torque_limit_Nm: Positive = 5e-3
+    """Of each wheel."""
+    momentum_limit_Nms: Positive = 50e-3
+    """Of each wheel."""
+    start_Nms: NonNegative = 10e-3
+    """Momentum of each at the start, one sigma."""
+    viscous_per_s: NonNegative = 0.0
+    """Friction torque per momentum."""
+    coulomb_Nm: NonNegative = 0.0
+    """Dry friction of each wheel."""
+    shaping: ClassVar[frozenset[str]] = frozenset({"axes", "elevation_deg"})
+
+    def _wheels(self) -> ReactionWheels:
+        axes_B = pyramid_axes(self.elevation_deg) if self.axes is None else _unit_axes(self.axes)
+        each = lambda x: column(x) * np.ones(len(axes_B))  # noqa: E731
+        return ReactionWheels(
+            axes_B=axes_B,
+            torque_limit=each(self.torque_limit_Nm),
+            momentum_limit=each(self.momentum_limit_Nms),
+            viscous=each(self.viscous_per_s),
+            coulomb=each(self.coulomb_Nm),
+        )
+
+    def truth(self, name: str, draws: Draws) -> WheelSet:
+        """Return the wheels of each trial."""
+        wheels = self._wheels()
+        spinning = draws.vector(name, self.start_Nms, wheels.count)
+        limit = wheels.momentum_limit
+        return WheelSet(wheels, np.clip(spinning, -limit, limit))
+
+    def belief(self) -> WheelSet:
+        """Return the wheels as flight software knows them; tachometers tell their momentum."""
+        return WheelSet(self._wheels(), 0.0)
+
+
+def _unit_axes(axes: Array) -> Array:
+    """Return axes as unit vectors."""
+    rows = np.array(axes, float)
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
+    if not len(rows) or not np.all(length > 0.0):
+        raise InputError("axes: give at least one axis, none of them zero")
+    return rows / length

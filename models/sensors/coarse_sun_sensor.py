@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gnc import check, quaternion
 from gnc.batch import Kernel, batched, where
+from gnc.config import NonNegative, Positive, Vector3
+from gnc.draws import Draws
 from gnc.linalg import array, cross
 from gnc.models.parameters import between, each, store, unit_vectors
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.part import SensorPart
 from gnc.models.sensors.validity import reading
 
 Array = Any
 
-SIX_FACES = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
+SIX_FACES = ((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,3 +126,32 @@ def _predict(cells: int, n: int) -> Kernel:
         return factors * cosines + bias, padded(H, n)
 
     return predict
+
+
+class CoarseSunSensorPart(SensorPart):
+    """Photodiodes, by default one on each face of a box."""
+
+    kind: Literal["coarse-sun-sensor"] = "coarse-sun-sensor"
+    needs_orbit: ClassVar[bool] = True
+    sigma: Positive = 0.02
+    """Noise of each photodiode; full Sun is 1."""
+    normals: tuple[Vector3, ...] = SIX_FACES
+    """Where each photodiode looks, unit vectors in body axes."""
+    scale_percent: NonNegative = 0.0
+    """Error of the factor of each, one sigma over the trials."""
+    bias: NonNegative = 0.0
+    """True bias of each, one sigma over the trials."""
+    shaping: ClassVar[frozenset[str]] = SensorPart.shaping | {"normals"}
+
+    def truth(self, name: str, draws: Draws) -> CoarseSunSensor:
+        """Return the photodiodes of each trial."""
+        cells = len(self.normals)
+        return dataclasses.replace(
+            self.belief(),
+            scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent), cells),
+            bias=draws.vector(f"{name} bias", self.bias, cells),
+        )
+
+    def belief(self) -> CoarseSunSensor:
+        """Return the photodiodes without their errors."""
+        return CoarseSunSensor(rate_hz=self.rate, sigma=self.sigma, normals_B=np.array(self.normals))

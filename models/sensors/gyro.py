@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gnc import check
 from gnc.batch import batched
+from gnc.config import NonNegative, Positive, Vector3
+from gnc.draws import Draws
 from gnc.models.parameters import limit, store
 from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import over_rate, rate
 from gnc.models.sensors.interface import Measurement, Prediction
 from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.part import MountedSensorPart
 from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
@@ -96,3 +100,46 @@ def _measure(w_B, D_SB, bias, sigma, range_rad_s, noise):
 @batched("(3),(3,3),(3)->(3)")
 def _predict(w_B, D_SB, bias):
     return D_SB @ w_B + bias
+
+
+ROOT_HOUR = 60.0  # sqrt(3600 s)
+
+
+class GyroPart(MountedSensorPart):
+    """A three-axis gyro with a constant bias."""
+
+    kind: Literal["gyro"] = "gyro"
+    angle_random_walk_deg_rth: NonNegative = 0.1
+    """White noise of the rate, as the angle it makes in an hour."""
+    rate_random_walk_deg_s_rth: NonNegative = 0.0
+    """What flight software takes the wander of the bias for, in an hour."""
+    bias_deg_s: NonNegative = 0.01
+    """True bias of each axis, one sigma over the trials."""
+    fixed_bias_deg_s: Vector3 = (0.0, 0.0, 0.0)
+    """A bias that all trials have beside it, sensor axes."""
+    scale_percent: NonNegative = 0.0
+    """Error of the factor of each axis, one sigma over the trials."""
+    misalignment_deg: NonNegative = 0.0
+    """True misalignment about each axis, one sigma over the trials."""
+    range_deg_s: Positive | None = None
+    """Beyond this rate of an axis it says nothing."""
+
+    def truth(self, name: str, draws: Draws) -> Gyro:
+        """Return the gyro of each trial."""
+        bias = draws.vector(f"{name} bias", np.radians(self.bias_deg_s)) + np.radians(self.fixed_bias_deg_s)
+        return dataclasses.replace(
+            self.belief(),
+            bias=bias,
+            scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent)),
+            misalignment=draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg)),
+        )
+
+    def belief(self) -> Gyro:
+        """Return the gyro without bias, scale error and misalignment."""
+        return Gyro(
+            rate_hz=self.rate,
+            q_BS=self.q_BS,
+            arw=np.radians(self.angle_random_walk_deg_rth) / ROOT_HOUR,
+            bias_walk=np.radians(self.rate_random_walk_deg_s_rth) / ROOT_HOUR,
+            range_rad_s=np.inf if self.range_deg_s is None else np.radians(self.range_deg_s),
+        )

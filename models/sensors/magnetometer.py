@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gnc import check, quaternion
 from gnc.batch import Kernel, batched
+from gnc.config import NonNegative, Vector3
+from gnc.draws import Draws
 from gnc.linalg import identity, skew
 from gnc.models.parameters import limit, store
 from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
 from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.part import MountedSensorPart
 from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
@@ -106,3 +110,37 @@ def _predict(n: int) -> Kernel:
         return D_SB @ b_B + bias, H, _variance(B_I, sigma_T, sigma) * identity(3)
 
     return predict
+
+
+class MagnetometerPart(MountedSensorPart):
+    """A three-axis magnetometer."""
+
+    kind: Literal["magnetometer"] = "magnetometer"
+    needs_orbit: ClassVar[bool] = True
+    sigma_deg: NonNegative = 1.0
+    """Noise of each axis, as an angle at the strength of the field."""
+    sigma_nT: NonNegative = 0.0
+    """Noise of each axis beside that."""
+    bias_nT: NonNegative = 0.0
+    """True bias of each axis, one sigma over the trials."""
+    fixed_bias_nT: Vector3 = (0.0, 0.0, 0.0)
+    """A bias that all trials have beside it, sensor axes."""
+    scale_percent: NonNegative = 0.0
+    """Error of the factor of each axis, one sigma over the trials."""
+    misalignment_deg: NonNegative = 0.0
+    """True misalignment about each axis, one sigma over the trials."""
+
+    def truth(self, name: str, draws: Draws) -> Magnetometer:
+        """Return the magnetometer of each trial."""
+        bias = draws.vector(f"{name} bias", 1e-9 * np.asarray(self.bias_nT)) + 1e-9 * np.asarray(self.fixed_bias_nT)
+        return dataclasses.replace(
+            self.belief(),
+            bias=bias,
+            scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent)),
+            misalignment=draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg)),
+        )
+
+    def belief(self) -> Magnetometer:
+        """Return the magnetometer without bias and misalignment."""
+        noise = {"sigma_deg": self.sigma_deg, "sigma_T": 1e-9 * np.asarray(self.sigma_nT)}
+        return Magnetometer(rate_hz=self.rate, q_BS=self.q_BS, **noise)

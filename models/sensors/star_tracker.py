@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched, where
+from gnc.config import NonNegative, Positive
+from gnc.draws import Draws
 from gnc.linalg import array
 from gnc.models.parameters import between, each, limit, store
 from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import attitude, over_attitude, rate
 from gnc.models.sensors.interface import Measurement, Prediction
 from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.part import MountedSensorPart
 from gnc.models.sensors.validity import reading, within_cone
 
 Array = Any
@@ -93,3 +98,35 @@ def _measure(q_IB, w_B, q_BS, sigma, max_rate, cosine, sun_I, shadow, noise):
 def _residual(z, z_predicted):
     none = z @ z == 0.0
     return quaternion.log(where(none, array([1.0, 0.0, 0.0, 0.0]), quaternion.mul(quaternion.conj(z_predicted), z)))
+
+
+class StarTrackerPart(MountedSensorPart):
+    """A star tracker; its boresight is the z axis."""
+
+    kind: Literal["star-tracker"] = "star-tracker"
+    sigma_cross_arcsec: Positive = 10.0
+    """Noise about the two axes across the boresight."""
+    sigma_roll_arcsec: Positive = 60.0
+    """Noise about the boresight."""
+    misalignment_arcsec: NonNegative = 0.0
+    """True misalignment about each axis, one sigma over the trials."""
+    sun_exclusion_deg: Annotated[float, Field(ge=0, le=180)] = 0.0
+    """It sees no stars with the Sun nearer to its boresight than this, unless the Earth hides the Sun."""
+    max_rate_deg_s: Positive | None = None
+    """Above this rate it sees no stars."""
+
+    def truth(self, name: str, draws: Draws) -> StarTracker:
+        """Return the tracker of each trial."""
+        misalignment = draws.vector(f"{name} misalignment", ARCSEC * np.asarray(self.misalignment_arcsec))
+        return dataclasses.replace(self.belief(), misalignment=misalignment)
+
+    def belief(self) -> StarTracker:
+        """Return the tracker without misalignment."""
+        cross, roll = np.asarray(self.sigma_cross_arcsec), np.asarray(self.sigma_roll_arcsec)
+        return StarTracker(
+            rate_hz=self.rate,
+            q_BS=self.q_BS,
+            sigma_arcsec=np.stack(np.broadcast_arrays(cross, cross, roll), axis=-1),
+            sun_exclusion_deg=self.sun_exclusion_deg,
+            max_rate_deg_s=np.inf if self.max_rate_deg_s is None else self.max_rate_deg_s,
+        )

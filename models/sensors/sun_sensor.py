@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from gnc import check, quaternion
 from gnc.batch import Kernel, batched
+from gnc.config import NonNegative, Positive
+from gnc.draws import Draws
 from gnc.linalg import skew
 from gnc.models.parameters import between, store
 from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
 from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.part import MountedSensorPart
 from gnc.models.sensors.validity import reading, within_cone
 
 Array = Any
@@ -108,3 +113,27 @@ def _expected(n: int) -> Kernel:
         return *_predict(n)(q_IB, sun_I, R_SB), R
 
     return expected
+
+
+class SunSensorPart(MountedSensorPart):
+    """A fine sun sensor; sees nothing in the shadow of the Earth."""
+
+    kind: Literal["sun-sensor"] = "sun-sensor"
+    needs_orbit: ClassVar[bool] = True
+    sigma_deg: Positive = 1.0
+    """Noise of each component."""
+    misalignment_deg: NonNegative = 0.0
+    """True misalignment about each axis, one sigma over the trials."""
+    half_cone_deg: Annotated[float, Field(gt=0, le=180)] = 180.0
+    """Half the field of view about its z axis; 180 sees all around."""
+
+    def truth(self, name: str, draws: Draws) -> FineSunSensor:
+        """Return the sensor of each trial."""
+        misalignment = draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg))
+        return dataclasses.replace(self.belief(), misalignment=misalignment)
+
+    def belief(self) -> FineSunSensor:
+        """Return the sensor without misalignment."""
+        return FineSunSensor(
+            rate_hz=self.rate, q_BS=self.q_BS, sigma_deg=self.sigma_deg, half_cone_deg=self.half_cone_deg
+        )

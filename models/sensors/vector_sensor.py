@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gnc import check, quaternion
 from gnc.batch import Kernel, batched
+from gnc.config import Positive, Vector3
 from gnc.linalg import skew
 from gnc.models.parameters import store, unit_vectors
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.part import SensorPart
 from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
@@ -96,3 +98,18 @@ def _expected(n: int) -> Kernel:
         return *_predict(n)(q_IB, r_I), R
 
     return expected
+
+
+class DirectionPart(SensorPart):
+    """A sensor of a direction that is fixed in inertial space."""
+
+    kind: Literal["direction"] = "direction"
+    r_I: Vector3 = (1.0, 0.0, 0.0)
+    """The direction, a unit vector."""
+    sigma_deg: Positive = 1.0
+    """Noise of each component, as an angle."""
+    shaping: ClassVar[frozenset[str]] = SensorPart.shaping | {"r_I"}
+
+    def belief(self) -> VectorSensor:
+        """Return the sensor."""
+        return VectorSensor(rate_hz=self.rate, r_I=np.array(self.r_I), sigma_deg=self.sigma_deg)

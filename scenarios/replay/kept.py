@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gnc.scenarios.config.base import parse
+from gnc.config.base import parse
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.records import opened
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gnc.config.toml_text import dump
 from gnc.files import replacing
 from gnc.scenarios import display
-from gnc.scenarios.config.toml_text import dump
+from gnc.scenarios.plots import save_figure
 from gnc.scenarios.replay import curves, figures, told
 from gnc.scenarios.replay.kept import CONFIG, METRICS, load
 from gnc.scenarios.replay.session import Session
 from gnc.scenarios.report.page import write_page
 from gnc.scenarios.report.replay_page import page
-from gnc.scenarios.reproduce import save_figure
 
 
 def write(session: Session, outcome: dict[str, Any], folder: Path) -> list[Path]:
@@ -27,7 +27,7 @@ def write(session: Session, outcome: dict[str, Any], folder: Path) -> list[Path]
     save_figure(lambda figure: figures.draw_nis(figure, nis), folder / "nis.png")
     write_page(folder / "report.html", page(folder))
     records = [r.path for r in session.results.all_records()]
-    text = [path.with_suffix(".csv") for path in records] if session.config.output.csv else []
+    text = [path.with_suffix(".csv") for path in records] if session.config.text else []
     others = [folder / n for n in (METRICS, CONFIG, "states.png", "nis.png", "report.html")]
     return [*records, *text, session.dropped.path, *others]
 

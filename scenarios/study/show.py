@@ -12,8 +12,7 @@ import numpy as np
 
 from gnc.files import replacing
 from gnc.scenarios import display
-from gnc.scenarios.plots import COLOURS
-from gnc.scenarios.reproduce import save_figure
+from gnc.scenarios.plots import COLOURS, save_figure
 from gnc.scenarios.study.sample_rate import Point
 
 if TYPE_CHECKING:

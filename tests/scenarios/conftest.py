@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from gnc.checks import at_least, at_most
 from gnc.scenarios.papers import case as registry
-from gnc.scenarios.papers.case import Result, at_least, at_most, case
+from gnc.scenarios.papers.case import Result, case
 
 
 @pytest.fixture

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from gnc.checks import Check, at_least, at_most, bound_text, close, within
 from gnc.errors import InputError
 from gnc.scenarios import papers
-from gnc.scenarios.papers.case import Check, Result, at_least, at_most, case, close, within
-from gnc.scenarios.reproduce import bound_text, reproduce, save_figure
+from gnc.scenarios.papers.case import Result, case
+from gnc.scenarios.plots import save_figure
+from gnc.scenarios.reproduce import reproduce
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from gnc import quaternion
 from gnc.scenarios import cli
 from gnc.scenarios.papers import find
 from gnc.scenarios.papers.qvi import damper, damper_energy, free_body
-from gnc.scenarios.reproduce import save_figure
+from gnc.scenarios.plots import save_figure
 
 CASES = [f"qvi/fig{k}" for k in range(1, 7)]
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gnc.checks import at_least, at_most
 from gnc.models.multibody import TreeState, accelerations, examples, integrate, kinematics, saddle
 from gnc.models.multibody.integrate import Load
-from gnc.scenarios.papers.case import Result, at_least, at_most, case
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqmb.runs import march, states
 from gnc.scenarios.plots import COLOURS, legend_below
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
+from gnc.checks import at_most, within
 from gnc.models.multibody import Body, Frame, Joint, Load, Tree, TreeState, accelerations, integrate, kinematics, saddle
-from gnc.scenarios.papers.case import Result, at_most, case, within
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqmb.runs import Array, march, states
 from gnc.scenarios.plots import COLOURS, errors_over_time
 

@@ -1,6 +1,7 @@
 """The attitude (phase) error, which every case tells beside conservation."""
 
-from gnc.scenarios.papers.case import Check, Metric, at_most, close
+from gnc.checks import Check, at_most, close
+from gnc.scenarios.papers.case import Metric
 from gnc.scenarios.papers.dqvi.data import DATA, UNPHYSICAL, Array
 from gnc.scenarios.papers.dqvi.flights import METHODS, errors
 from gnc.scenarios.papers.dqvi.settings import SLOW, Setting

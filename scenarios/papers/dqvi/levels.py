@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnc.scenarios.papers.case import Check, Metric, Result, at_least, at_most, case, close, within
+from gnc.checks import Check, at_least, at_most, close, within
+from gnc.scenarios.papers.case import Metric, Result, case
 from gnc.scenarios.papers.dqvi import attitude, figures, newton
 from gnc.scenarios.papers.dqvi.data import BOTH, DATA, Array, start, whole
 from gnc.scenarios.papers.dqvi.flights import METHODS, departures, errors, gimbal_lock_spread, track

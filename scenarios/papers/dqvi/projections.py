@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from gnc.scenarios.papers.case import Check, Result, at_least, at_most, case
+from gnc.checks import Check, at_least, at_most
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqvi import attitude, figures
 from gnc.scenarios.papers.dqvi.data import BOTH, DATA
 from gnc.scenarios.papers.dqvi.flights import METHODS

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gnc import quaternion
+from gnc.checks import Check, at_least, at_most, close
 from gnc.models.potential_body import PotentialState
-from gnc.scenarios.papers.case import Check, Result, at_least, at_most, case, close
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.lgvi.three_balls import ARMS, EVERY, Array, H, attitude, body, flights, start
 from gnc.scenarios.plots import attitude_errors_over_time, errors_over_time, legend_below
 

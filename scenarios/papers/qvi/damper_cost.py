@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from gnc.scenarios.papers.case import Result, at_most, case, close, within
+from gnc.checks import at_most, close, within
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.qvi.damper import START, H, body, off_deg, solve
 from gnc.scenarios.plots import COLOURS
 

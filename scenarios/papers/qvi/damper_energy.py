@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gnc import quaternion
+from gnc.checks import at_least, at_most, close
 from gnc.models.damped_body import DampedState
-from gnc.scenarios.papers.case import Result, at_least, at_most, case, close
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.qvi.damper import START, Array, H, body, off_deg, solve
 from gnc.scenarios.plots import COLOURS, attitude_errors_over_time, legend_below
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gnc.scenarios.papers.case import Result, at_least, at_most, case
+from gnc.checks import at_least, at_most
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.study import show
 from gnc.scenarios.study.attitude import Tumble
 from gnc.scenarios.study.filters import ATTITUDE, chosen

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnc import quaternion
+from gnc.checks import Check, at_most, close
 from gnc.integrators import scipy_solvers
 from gnc.models.rigid_body import RigidBody
 from gnc.models.states import AttitudeState
-from gnc.scenarios.papers.case import Check, Result, at_most, case, close
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.plots import attitude_errors_over_time, errors_over_time, legend_below
 
 if TYPE_CHECKING:

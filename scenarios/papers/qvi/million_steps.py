@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gnc import quaternion
+from gnc.checks import at_most, close
 from gnc.models.rigid_body import RigidBody
-from gnc.scenarios.papers.case import Result, at_most, case, close
+from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.qvi.free_body import LABELS, START, Array, Errors, H, J, errors, truth, within
 from gnc.scenarios.plots import attitude_errors_over_time, errors_over_time, legend_below
 

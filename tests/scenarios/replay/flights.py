@@ -7,6 +7,7 @@ import numpy as np
 import xarray
 
 from gnc import dual_quaternion, noise, quaternion
+from gnc.config.base import parse
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ResidualDipole, SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
@@ -24,7 +25,6 @@ from gnc.models.sensors import (
     VectorSensor,
 )
 from gnc.models.states import AttitudeState
-from gnc.scenarios.config.base import parse
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import measured
@@ -121,6 +121,7 @@ time = "t"
 step_s = {h}
 [filter]
 kind = "gyro-mekf"
+patience = 8
 [start]
 q_IB = {q[0].tolist()}
 bias = [1e-3, 0, 0]
@@ -204,6 +205,7 @@ time = "t"
 step_s = {h}
 [filter]
 kind = "mekf"
+patience = 8
 J = {J.tolist()}
 torque_psd = 1e-8
 {"dipole_sigma_Am2 = 20.0" if dipole else ""}

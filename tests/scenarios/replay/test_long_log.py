@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnc import quaternion
-from gnc.scenarios.config.base import parse
+from gnc.config.base import parse
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import write_log

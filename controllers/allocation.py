@@ -1,0 +1,83 @@
+"""From a demand to commands: which actuators make which part of a torque or a wrench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gnc.batch import as_numbers, batched
+from gnc.controllers.thruster_allocation import ThrusterAllocation
+from gnc.controllers.wheel_allocation import WheelAllocation
+from gnc.errors import InputError
+from gnc.linalg import cross
+from gnc.models.actuators.effector import Effector
+from gnc.models.actuators.joint_motors import OF_BASE, JointMotors
+from gnc.models.actuators.magnetorquers import TorquerSet
+from gnc.models.actuators.reaction_wheels import WheelSet
+from gnc.models.actuators.thrusters import ThrusterSet
+
+Array = Any
+Share = Callable[[Array, Any], Array]  # (demand, estimate) -> command
+
+
+def shares(effectors: Mapping[str, Effector], to: Sequence[str], demand: str) -> dict[str, Share]:
+    """Return, for each of the actuators that a mode commands, what it makes of a demand.
+
+    Wheels and torquers make torques only; the forces of a wrench go to the others. Torque is made by the first that
+    can make it.
+    """
+    found: dict[str, Share] = {}
+    turned = False
+    for name in to:
+        if name not in effectors:
+            raise InputError(
+                f"to = {list(to)}: there is no actuator {name!r}; there are {', '.join(effectors) or 'none'}"
+            )
+        effector = effectors[name]
+        found[name] = _share(effector, demand, turned)
+        turned = turned or not isinstance(effector, JointMotors)
+    return found
+
+
+def _share(effector: Effector, demand: str, turned: bool) -> Share:
+    if isinstance(effector, TorquerSet):
+        if demand == "dipole":
+            return lambda dipole_B, estimate: effector.torquers.dipole_B(as_numbers(dipole_B))
+        return lambda tau_B, estimate: effector.torquers.dipole_B(
+            across_field(as_numbers(tau_B)[..., :3], estimate.B_B)
+        )
+    if demand == "dipole":
+        raise InputError("to: a law that asks for a dipole commands magnetorquers only")
+    if isinstance(effector, WheelSet):
+        allocation = WheelAllocation(axes_B=effector.wheels.axes_B)
+        return lambda tau_B, estimate: allocation.command(as_numbers(tau_B)[..., :3])
+    if isinstance(effector, ThrusterSet):
+        return _of_thrusters(effector, demand, turned)
+    if isinstance(effector, JointMotors):
+        return lambda demand, estimate: effector.share(as_numbers(demand))
+    if not hasattr(effector, "share"):
+        raise InputError(f"to: {type(effector).__name__} has no share(demand); give it one, or another actuator")
+    return lambda wrench_B, estimate: effector.share(_padded(as_numbers(wrench_B), effector.size))
+
+
+def _of_thrusters(effector: ThrusterSet, demand: str, turned: bool) -> Share:
+    """Return the share of thrusters: all of a wrench, its forces where wheels turn already, or a torque alone."""
+    rows = (0, 1, 2) if demand == "torque" else (3, 4, 5) if turned else (0, 1, 2, 3, 4, 5)
+    allocation = ThrusterAllocation.of(effector.thrusters, rows=rows)
+    return lambda wrench_B, estimate: allocation.command(as_numbers(wrench_B)[..., list(rows)])
+
+
+def _padded(demand: Array, size: int) -> Array:
+    """Return a torque as a wrench where an actuator takes one; efforts of joints behind a wrench are left out."""
+    demand = demand[..., :OF_BASE]
+    if size == 6 and demand.shape[-1] == 3:
+        return np.concatenate([demand, np.zeros_like(demand)], axis=-1)
+    return demand
+
+
+@batched("(3),(3)->(3)")
+def across_field(tau_B, B_B):
+    """Return the dipole B x tau/|B|^2, which makes the part of a torque that is across the field."""
+    return cross(B_B, tau_B) / (B_B @ B_B)

@@ -1,0 +1,1 @@
+"""Guidance as parts of a mission: what flight software asks of its laws."""

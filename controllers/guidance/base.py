@@ -1,0 +1,65 @@
+"""What every kind of guidance gives a flight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from gnc.models.craft.base import Report
+from gnc.models.known import Known
+from gnc.parts import Part
+
+Array = Any
+
+
+class View(NamedTuple):
+    """What guidance is shown to tell how well it is followed."""
+
+    craft: str  # the own one
+    truth: Mapping[str, Any]  # states of all craft
+    estimate: Any
+    wanted: Array  # (trials, 4 or 8) the reference that holds
+    told: Mapping[str, Array]  # values of the own craft's signals
+    t: float
+
+
+class Guidance(Protocol):
+    """What makes references.
+
+    It may have `signals` with observe(view) -> values of them, which compare with the truth, and `notes`, signals of
+    its own memory, with told(memory) -> a tuple of their values (trials,) before the command. `wanted` is 8 if its
+    references are poses.
+    """
+
+    def start(self, estimate: Any, report: Report) -> Any:
+        """Return the memory before the first reference."""
+
+    def guide(self, t: Any, estimate: Any, report: Report, memory: Any) -> tuple[Any, Any]:
+        """Return the reference at a time, and what to remember."""
+
+
+class Plan:
+    """Guidance that depends on time alone."""
+
+    def at(self, t: Any) -> Any:
+        """Return the reference."""
+        raise NotImplementedError
+
+    def start(self, estimate: Any, report: Report) -> tuple[()]:
+        """Return no memory."""
+        return ()
+
+    def guide(self, t: Any, estimate: Any, report: Report, memory: Any) -> tuple[Any, Any]:
+        """Return the reference at a time."""
+        return self.at(t), memory
+
+
+class GuidancePart(Part):
+    """What to do: an attitude or a pose to hold or to follow."""
+
+    slot: ClassVar[str] = "guidance"
+    needs_orbit: ClassVar[bool] = False
+
+    def build(self, known: Known) -> Guidance:
+        """Return the guidance."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Control laws as parts of a mission."""

@@ -1,0 +1,27 @@
+"""Typed configuration in TOML: sections, errors of one line, overrides, comparison, the user's own components."""
+
+from gnc.config.arrays import Inertia, Matrix3, NonNegative, Positive, Quaternion, Vector3
+from gnc.config.base import Section, parse, read
+from gnc.config.compare import difference, digest, flat
+from gnc.config.component import Component, load_component
+from gnc.config.settings import override
+from gnc.config.toml_text import dump
+
+__all__ = [
+    "Component",
+    "Inertia",
+    "Matrix3",
+    "NonNegative",
+    "Positive",
+    "Quaternion",
+    "Section",
+    "Vector3",
+    "difference",
+    "digest",
+    "dump",
+    "flat",
+    "load_component",
+    "override",
+    "parse",
+    "read",
+]

@@ -1,0 +1,150 @@
+"""The section, of which every configuration is made, and its way in from TOML."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from gnc.config.problems import describe
+from gnc.config.schema import unfit
+from gnc.errors import InputError
+
+LARGEST_FILE = 1_000_000  # bytes; data of this size belong in a file of their own
+
+HINTS = {  # what tomllib complains of, and what is usually behind it
+    "Invalid value": 'text needs quotes ("..."), numbers digits on both sides of the point, truth is true or false',
+    "Cannot overwrite a value": "the key is given twice; keep one",
+    "Cannot declare": "the table is given twice; join the two",
+    "Expected '=' after a key": "write key = value",
+    "Expected ']' at the end of a table declaration": "write [table] alone on its line",
+    "Expected newline or end of document": "one key = value to a line; text needs quotes",
+    "Unclosed array": "close the list with ]",
+    "Unterminated string": 'close the text with "',
+    "Illegal character": 'close the text with " on the same line',
+    "Invalid statement": "write key = value or [table]; a key has letters, digits, _ and -, else quotes",
+    "Invalid initial character for a key part": "a key has letters, digits, _ and -, else quotes",
+}
+
+
+class Section(BaseModel):
+    """A table of a configuration: frozen, strict about types, closed to unknown keys.
+
+    Whole numbers pass for floats; nothing else is converted, and numbers are finite. Lists are tuples here, so that a
+    section can be hashed; a field that may be absent has the type `X | None` and the default None, as TOML has no null.
+    A field's description is `Field(description=...)` or the docstring below it.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        validate_default=True,
+        use_attribute_docstrings=True,
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for name, field in cls.model_fields.items():
+            if problem := unfit(field):
+                raise TypeError(f"{cls.__name__}.{name}: {problem}")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _freeze(cls, data: Any) -> Any:
+        return _frozen(data)
+
+    def __hash__(self) -> int:
+        return hash((type(self), _key(self.__dict__)))
+
+    def identity(self) -> dict[str, Any]:
+        """What tells this section from others in `digest` and `difference`."""
+        return dict(self.__dict__)
+
+
+Model = TypeVar("Model", bound=Section)
+
+
+def read(path: str | Path, model: type[Model]) -> Model:
+    """Read a configuration file."""
+    return parse(text_of(Path(path)), model, str(path))
+
+
+def parse(text: str, model: type[Model], source: str = "configuration") -> Model:
+    """Read a configuration from TOML; `source` is the file named in errors, and components lie beside it."""
+    if not text.strip():
+        raise InputError(f"{source}: is empty; give at least one of the keys {', '.join(model.model_fields)}")
+    return validate(loads(text, source), model, source, Path(source).parent)
+
+
+def loads(text: str, source: str) -> dict[str, Any]:
+    """Return the plain data of a TOML text, or say in one line where it is wrong."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{source}: is nested too deeply; write tables as [a.b]") from None
+    except ValueError as error:
+        raise InputError(f"{source}{_syntax(str(error), text)}") from None
+
+
+def validate(data: dict[str, Any], model: type[Model], source: str, directory: Path | None = None) -> Model:
+    """Build the model from plain data, or say in one line what is wrong with them."""
+    try:
+        return model.model_validate(data, context={"directory": directory or Path()})
+    except RecursionError:
+        raise InputError(f"{source}: is nested too deeply; give the keys {', '.join(model.model_fields)}") from None
+    except ValidationError as error:
+        raise InputError(describe(error.errors(include_url=False), model, data, source)) from None
+
+
+def text_of(path: Path) -> str:
+    """The text of a file that may be anything."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a directory; give a TOML file")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is not a regular file; give a TOML file")
+        if (size := path.stat().st_size) > LARGEST_FILE:
+            raise InputError(f"{path}: {size} bytes are too many; a configuration has at most {LARGEST_FILE}")
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{path}: {(error.strerror or str(error)).lower()}; give a TOML file that can be read"
+        ) from None
+    if b"\0" in content:
+        raise InputError(f"{path}: is binary; give a TOML file, which is text")
+    try:
+        return content.decode("utf-8-sig")  # some editors begin a file with a byte order mark
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line} is not UTF-8; save the file as UTF-8") from None
+
+
+def _syntax(message: str, text: str) -> str:
+    """A syntax error as `:line:column: what; the line; the usual reason`."""
+    hint = next((hint for start, hint in HINTS.items() if message.startswith(start)), "see https://toml.io")
+    what = message.split(" (at ")[0]
+    if place := re.search(r"\(at line (\d+), column (\d+)\)", message):
+        line, column = int(place[1]), int(place[2])
+    else:
+        lines = text.rstrip("\n").split("\n")
+        line, column = len(lines), len(lines[-1]) + 1
+    near = " ".join(text.split("\n")[line - 1].split())[:60]
+    return f":{line}:{column}: {what[0].lower()}{what[1:]} in `{near}`; {hint}"
+
+
+def _frozen(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _frozen(value) for key, value in data.items()}
+    return tuple(map(_frozen, data)) if isinstance(data, list | tuple) else data
+
+
+def _key(value: Any) -> Any:
+    """A value that can be hashed."""
+    if isinstance(value, dict):
+        return frozenset((name, _key(item)) for name, item in value.items())
+    return tuple(map(_key, value)) if isinstance(value, tuple) else value

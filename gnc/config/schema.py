@@ -1,0 +1,184 @@
+"""What a field may hold, read off its annotation: for errors, comments and the way along a dotted key."""
+
+from __future__ import annotations
+
+import datetime
+import types
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+NOUNS = {
+    float: "a number", int: "a whole number", bool: "true or false", str: "text in quotes",
+    datetime.datetime: "a date and time such as 2025-03-20T09:00:00Z", datetime.date: "a date such as 2025-03-20",
+}  # fmt: skip
+BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "length >=", "max_length": "length <="}
+
+
+class Noun(str):
+    """Beside a type in `Annotated`: what to call its values in errors."""
+
+
+class Option(NamedTuple):
+    """One of the types that a field may have, with the metadata that constrain it."""
+
+    type: Any
+    metadata: tuple[Any, ...] = ()
+
+
+class Place(NamedTuple):
+    """Where a dotted key leads."""
+
+    key: tuple[str | int, ...]
+    options: list[Option]  # what may stand there
+    neighbours: list[str]  # the keys of the same table
+    description: str
+
+
+def options(annotation: Any, metadata: tuple[Any, ...] = ()) -> list[Option]:
+    """The types of an annotation: unions taken apart, `Annotated` opened, None left out."""
+    if get_origin(annotation) is Annotated:
+        bare, *more = get_args(annotation)
+        opened = [item for found in more for item in (found.metadata if isinstance(found, FieldInfo) else [found])]
+        return options(bare, (*metadata, *opened))
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [option for member in get_args(annotation) for option in options(member, metadata)]
+    return [] if annotation is type(None) else [Option(annotation, metadata)]
+
+
+def field_options(field: FieldInfo) -> list[Option]:
+    """The types of a field."""
+    return options(field.annotation, tuple(field.metadata))
+
+
+def description_of(field: FieldInfo) -> str:
+    """The description of a field, without a full stop, since more will follow."""
+    return (field.description or "").strip().removesuffix(".")
+
+
+def is_section(option: Option) -> bool:
+    """Whether the values are tables with fields."""
+    return isinstance(option.type, type) and issubclass(option.type, BaseModel)
+
+
+def kinds(found: list[Option]) -> list[str]:
+    """The values that `kind` may have in a table of these types."""
+    fields = [option.type.model_fields.get("kind") for option in found if is_section(option)]
+    return [str(kind) for field in fields if field for kind in get_args(field.annotation)]
+
+
+def of_kind(found: list[Option], kind: object) -> list[Option]:
+    """The tables of one kind."""
+    return [option for option in found if is_section(option) and kind in kinds([option])]
+
+
+def locate(model: type[BaseModel], location: tuple[str | int, ...]) -> Place:
+    """Follow a location as pydantic gives it, in which the branch taken in a union stands between the keys."""
+    here, neighbours, description, branch_named = [Option(model)], list[str](), "", False
+    key: tuple[str | int, ...] = ()
+    for part in location:
+        if not branch_named and (len(here) > 1 or part in kinds(here)):
+            here, branch_named = of_kind(here, part) or here, True
+            continue
+        if part == "[key]":  # the name itself is wrong, not what it holds
+            continue
+        key, branch_named = (*key, part), False
+        fields = {name: field for o in here if is_section(o) for name, field in o.type.model_fields.items()}
+        neighbours = list(fields)
+        description = description_of(fields[str(part)]) if part in fields else description
+        here = within(here, part)
+    return Place(key, here, neighbours, description)
+
+
+def within(found: list[Option], part: str | int) -> list[Option]:
+    """The types of one entry of tables or lists of these types."""
+    return [option for parent in found for option in _inside(parent, part)]
+
+
+def _inside(parent: Option, part: str | int) -> list[Option]:
+    if is_section(parent):
+        field = parent.type.model_fields.get(part)
+        return field_options(field) if field else []
+    origin, arguments = get_origin(parent.type), get_args(parent.type)
+    if origin is dict:
+        return options(arguments[1])
+    if origin is tuple and isinstance(part, int):
+        several = arguments[-1] is Ellipsis
+        return options(arguments[0] if several else arguments[min(part, len(arguments) - 1)])
+    return []
+
+
+def noun(found: list[Option]) -> str:
+    """What the values are called, with their bounds: `a number > 0`."""
+    if names := kinds(found):
+        return f"a table with kind = {' or '.join(map(_quoted, names))}"
+    return " or ".join(dict.fromkeys(_noun(option) for option in found))
+
+
+def _noun(option: Option) -> str:
+    named = [item for item in option.metadata if isinstance(item, Noun)]
+    origin, arguments = get_origin(option.type), get_args(option.type)
+    if named:
+        name = str(named[-1])
+    elif origin is Literal:
+        name = ("one of " if len(arguments) > 1 else "") + ", ".join(map(_quoted, arguments))
+    elif origin is tuple:
+        name = _tuple_noun(arguments)
+    elif origin is dict or is_section(option):
+        name = "a table"
+    else:
+        name = NOUNS.get(option.type, "another value")
+    return " ".join([name, *bounds(option)])
+
+
+def _tuple_noun(arguments: tuple[Any, ...]) -> str:
+    first = noun(options(arguments[0])) if arguments else "nothing"
+    return f"a list, each entry {first}" if arguments[-1:] == (...,) else f"a list of {len(arguments)}, first {first}"
+
+
+def choices(found: list[Option]) -> list[str]:
+    """The words among which a field chooses."""
+    return [str(word) for option in found if get_origin(option.type) is Literal for word in get_args(option.type)]
+
+
+def bounds(option: Option) -> list[str]:
+    """The limits on a value: `> 0`, `<= 1`."""
+    limits = [(sign, getattr(item, name, None)) for item in option.metadata for name, sign in BOUNDS.items()]
+    found = [f"{sign} {limit}" for sign, limit in limits if limit is not None]
+    patterns = [item.pattern for item in option.metadata if getattr(item, "pattern", None)]
+    return [" and ".join(found)] * bool(found) + [f"matching {pattern}" for pattern in patterns]
+
+
+def unfit(field: FieldInfo) -> str | None:
+    """Why a field cannot be written as TOML and read back the same, if it cannot."""
+    members = _members(field.annotation)
+    if type(None) in members and field.get_default() is not None:
+        return "a field that may be None needs the default None, since TOML has no null"
+    inner = [kind for member in members for kind in _inner(member)]
+    if type(None) in inner:
+        return "None cannot stand inside a list or table, since TOML has no null"
+    if any(kind in (list, set) or get_origin(kind) in (list, set) for kind in [*members, *inner]):
+        return "use tuple[X, ...] for lists, since a section is frozen"
+    return None
+
+
+def _members(annotation: Any) -> list[Any]:
+    """The types of an annotation, None among them."""
+    if get_origin(annotation) is Annotated:
+        return _members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [member for argument in get_args(annotation) for member in _members(argument)]
+    return [annotation]
+
+
+def _inner(kind: Any) -> list[Any]:
+    """The types of what a list or table of this type holds, at any depth."""
+    if get_origin(kind) is Literal:
+        return []
+    held = [member for argument in get_args(kind) for member in _members(argument)]
+    return held + [deeper for member in held for deeper in _inner(member)]
+
+
+def _quoted(word: object) -> str:
+    return f'"{word}"' if isinstance(word, str) else str(word)

@@ -1,0 +1,220 @@
+"""Conditions as a mission's file states them, such as `mode == 'nadir' and t > 900 and not eclipse`.
+
+They are parsed by this small grammar and never evaluated as Python:
+
+    condition  = conjunction { "or" conjunction }        comparison = sum [ ("<" "<=" ">" ">=" "==" "!=") sum ]
+    conjunction = negation { "and" negation }            sum = product { ("+" | "-") product }
+    negation   = "not" negation | comparison             product = factor { ("*" | "/") factor }
+    factor     = number | 'text' | name | "-" factor | "(" condition ")" | "abs" "(" condition ")"
+               | "largest" "(" name ")"
+
+Names are dotted, as signals are: `sat.wheels.momentum_Nms`. A vector counts by its length; `largest` is the largest
+size of its parts.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gnc.errors import InputError
+
+LONGEST = 1000  # characters of a condition
+DEEPEST = 40  # parentheses in one another
+TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_][\w-]*(?:\.[\w-]+)*)|(?P<text>'[^']*'|\"[^\"]*\")|(?P<sign><=|>=|==|!=|[<>+\-*/()]))"
+)
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+WORDS = {"and", "or", "not", "abs", "largest", "true", "false"}
+LARGEST = "largest "  # before a name: the largest part of a vector is wanted
+
+Values = Callable[[str], Any]
+Node = Callable[[Values], Any]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A condition, or a number made of signals."""
+
+    text: str
+    names: frozenset[str]
+    _value: Node
+
+    def value(self, values: Values) -> Any:
+        """Return what it says, `values` giving the value of a name: an array, or a symbol of a kernel."""
+        return self._value(values)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.text == other.text
+
+
+def parse(text: str) -> Expression:
+    """Return the condition that a text states, or say in one line where it is wrong."""
+    if not isinstance(text, str) or not text.strip():
+        raise InputError("is empty; give a condition, such as t > 900")
+    if len(text) > LONGEST:
+        raise InputError(f"{len(text)} characters are too many; a condition has at most {LONGEST}")
+    parser = _Parser(text)
+    value = parser.condition(0)
+    parser.end()
+    return Expression(text, frozenset(parser.names), value)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while text[at:].strip():
+        found = TOKEN.match(text, at)
+        if found is None or found.lastgroup is None:
+            raise InputError(f"{text!r}: {text[at:].strip()[:1]!r} is not understood; {_hint(text[at:].strip())}")
+        yield _Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
+        at = found.end()
+    yield _Token("end", "", len(text))
+
+
+def _hint(rest: str) -> str:
+    if rest.startswith("="):
+        return "compare with =="
+    if rest[:1] in "&|":
+        return "write and, or"
+    return "use names, numbers, 'text', < <= > >= == != + - * / ( ) and or not abs"
+
+
+class _Parser:
+    """One pass over the tokens of a text."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._all, self._next = text, list(_tokens(text)), 0
+        self.names: set[str] = set()
+
+    @property
+    def _token(self) -> _Token:
+        return self._all[self._next]
+
+    def _take(self, *texts: str) -> str | None:
+        """Return the next token if it is one of these words or signs, and go on."""
+        if self._token.kind in ("name", "sign") and self._token.text in texts:
+            self._next += 1
+            return self._all[self._next - 1].text
+        return None
+
+    def _wrong(self, wanted: str) -> InputError:
+        found = f"{self._token.text!r}" if self._token.kind != "end" else "the end"
+        return InputError(f"{self._text!r}: expected {wanted} at {found}")
+
+    def end(self) -> None:
+        """Refuse anything that is left over."""
+        if self._token.kind != "end":
+            raise self._wrong("and, or, a comparison or the end")
+
+    def condition(self, depth: int) -> Node:
+        """Parse `conjunction { or conjunction }`."""
+        if depth > DEEPEST:
+            raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
+        value = self._conjunction(depth)
+        while self._take("or"):
+            value = _both(operator.or_, value, self._conjunction(depth))
+        return value
+
+    def _conjunction(self, depth: int) -> Node:
+        value = self._negation(depth)
+        while self._take("and"):
+            value = _both(operator.and_, value, self._negation(depth))
+        return value
+
+    def _negation(self, depth: int) -> Node:
+        if self._take("not"):
+            if depth > DEEPEST:
+                raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
+            inner = self._negation(depth + 1)
+            return lambda values: ~inner(values)
+        return self._comparison(depth)
+
+    def _comparison(self, depth: int) -> Node:
+        value = self._chain(depth, ("+", "-"), lambda: self._chain(depth, ("*", "/"), lambda: self._factor(depth)))
+        if sign := self._take(*COMPARISONS):
+            right = self._chain(depth, ("+", "-"), lambda: self._chain(depth, ("*", "/"), lambda: self._factor(depth)))
+            return _both(COMPARISONS[sign], value, right)
+        return value
+
+    def _chain(self, depth: int, signs: tuple[str, ...], part: Callable[[], Node]) -> Node:
+        value = part()
+        while sign := self._take(*signs):
+            value = _both(ARITHMETIC[sign], value, part())
+        return value
+
+    def _factor(self, depth: int) -> Node:
+        token = self._token
+        if self._take("("):
+            return self._closed(depth)
+        if self._take("-"):
+            if depth > DEEPEST:
+                raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
+            inner = self._factor(depth + 1)
+            return lambda values: -inner(values)
+        if self._take("abs"):
+            if not self._take("("):
+                raise self._wrong("( after abs")
+            inside = self._closed(depth)
+            return lambda values: abs(inside(values))
+        if self._take("largest"):
+            return self._largest()
+        if token.kind == "number":
+            return self._constant(float(token.text))
+        if token.kind == "text":
+            return self._constant(token.text[1:-1])
+        if token.kind == "name" and token.text not in WORDS:
+            self._next += 1
+            self.names.add(token.text)
+            return lambda values: values(token.text)
+        raise self._wrong("a name, a number or (")
+
+    def _largest(self) -> Node:
+        opened, token = self._take("("), self._token
+        if not opened or token.kind != "name" or token.text in WORDS:
+            raise self._wrong("(name) after largest")
+        self._next += 1
+        self.names.add(token.text)
+        if not self._take(")"):
+            raise self._wrong(")")
+        return lambda values: values(LARGEST + token.text)
+
+    def _constant(self, value: float | str) -> Node:
+        self._next += 1
+        return lambda values: value
+
+    def _closed(self, depth: int) -> Node:
+        inside = self.condition(depth + 1)
+        if not self._take(")"):
+            raise self._wrong(")")
+        return inside
+
+
+def _both(operation: Callable[[Any, Any], Any], left: Node, right: Node) -> Node:
+    return lambda values: operation(left(values), right(values))

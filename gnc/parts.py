@@ -1,0 +1,137 @@
+"""Parts of a mission: each kind is a section of the file, found by the slot it fits.
+
+A part's section stands beside its class, in a module of the package of its slot; a new module there is a new kind, and
+nothing else has to be told. Every slot takes a user's own class too:
+
+    law = "pd"                                     a kind with all its defaults
+    law = { kind = "pd", frequency_rad_s = 0.05 }
+    law = "my_law.py:MyLaw"                        an own class, found beside the file
+    law = { kind = "my_law.py:MyLaw", gain = 2.0 } with arguments
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Union
+
+from pydantic import BeforeValidator, Field
+
+from gnc.config import Component, Section
+from gnc.contract import guarded
+from gnc.errors import InputError
+
+OWN = "own"
+PACKAGES = {  # slot -> the package whose modules hold its kinds
+    "orbit": "gnc.models.orbits",
+    "load": "gnc.models.loads",
+    "actuator": "gnc.models.actuators",
+    "sensor": "gnc.models.sensors",
+    "craft": "gnc.models.craft",
+    "event": "gnc.models.happenings",
+    "navigation": "gnc.estimators.navigation",
+    "guidance": "gnc.controllers.guidance",
+    "law": "gnc.controllers.laws",
+    "requirement": "gnc.scenarios.missions.requirements",
+}
+
+
+class Part(Section):
+    """A section that builds a part; subclasses with a `kind` fill the slot they name."""
+
+    slot: ClassVar[str] = ""
+    shaping: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # fields that trials of one batch must share, numbers though they are
+
+    @classmethod
+    def kind_name(cls) -> str:
+        """The word by which a file asks for this kind; empty for a base class."""
+        field = cls.model_fields.get("kind")
+        return str(field.default) if field is not None and isinstance(field.default, str) else ""
+
+
+class OwnPart(Part):
+    """A class of your own and what the slot itself asks of every part."""
+
+    component: Component
+    """The class and its arguments."""
+
+    def construct(self, **given: Any) -> Any:
+        """Build the class with its arguments, and with whatever of `given` its constructor asks for by name."""
+        return guarded(self.component.build(**_asked(self.component, given)), self.slot, self.component.source)
+
+
+def _asked(component: Component, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of `given` that the constructor has parameters for; all of it if it takes any keyword."""
+    from gnc.config import load_component
+
+    try:
+        parameters = inspect.signature(load_component(component.source)).parameters.values()
+    except ValueError:  # some classes written in C show none
+        return {}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return dict(given)
+    names = {parameter.name for parameter in parameters} - component.arguments.keys()
+    return {name: value for name, value in given.items() if name in names}
+
+
+@functools.cache
+def kinds(slot: str) -> dict[str, type[Part]]:
+    """The kinds of a slot by name, those of the user's own last."""
+    package = importlib.import_module(PACKAGES[slot])
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{PACKAGES[slot]}.{module.name}")
+    found = {part.kind_name(): part for part in _descendants(Part) if part.slot == slot and part.kind_name()}
+    return dict(sorted(found.items(), key=lambda item: (item[0] == OWN, item[0])))
+
+
+def _descendants(cls: type[Part]) -> list[type[Part]]:
+    return [found for child in cls.__subclasses__() for found in (child, *_descendants(child))]
+
+
+def slot_type(slot: str, default: str | None = None) -> Any:
+    """The type of a field that holds a part of a slot: one of its kinds, told apart by `kind`."""
+    found = kinds(slot)
+    members = Union[tuple(found.values())]  # noqa: UP007  (made at run time)
+    spelled = BeforeValidator(functools.partial(_spelled, slot, default))
+    return Annotated[members, Field(discriminator="kind"), spelled, _Spellings(slot)]
+
+
+class _Spellings:
+    """The ways of writing a part, for the JSON Schema: its table, the name of its kind, or a class of one's own."""
+
+    def __init__(self, slot: str) -> None:
+        self._slot = slot
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        table = handler(core)
+        words = {"enum": [name for name in kinds(self._slot) if name != OWN], "description": f"A kind of {self._slot}."}
+        own = {"type": "string", "pattern": ":", "description": "file.py:Class, a class of your own."}
+        named = {"type": "object", "properties": {"kind": own}, "required": ["kind"]}
+        return {"anyOf": [table, words, own, named]}
+
+
+def _spelled(slot: str, default: str | None, value: Any) -> Any:
+    """A part as its table, whichever way it was written."""
+    if isinstance(value, str):
+        return _own(slot, {"kind": value}) if ":" in value else {"kind": value}
+    if not isinstance(value, Mapping):
+        return value
+    kind = value.get("kind")
+    if kind is None and default is not None:
+        return {"kind": default, **value}
+    return _own(slot, value) if isinstance(kind, str) and ":" in kind else value
+
+
+def _own(slot: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of an own class: what the slot does not know are arguments of the class."""
+    own = kinds(slot).get(OWN)
+    if own is None:
+        raise InputError(f"a {slot} cannot be a class of your own; give {', '.join(kinds(slot))}")
+    known = {key: value for key, value in table.items() if key in own.model_fields and key != "kind"}
+    arguments = {key: value for key, value in table.items() if key not in own.model_fields}
+    return {"kind": OWN, "component": {"source": table["kind"], "arguments": arguments}, **known}

@@ -1,0 +1,1 @@
+"""Craft as parts of a mission: bodies with what acts on them, what they measure with and how they begin."""

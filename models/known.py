@@ -1,0 +1,96 @@
+"""What flight software knows when it is built: nominal craft, sensors and actuators as believed, the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gnc import spatial
+from gnc.batch import batched
+from gnc.draws import Draws
+from gnc.errors import InputError
+from gnc.linalg import cross
+from gnc.models.actuators.effector import Effector
+from gnc.models.craft.base import Nominal, Report
+from gnc.models.environment.disturbances import Disturbance
+from gnc.models.loads.base import load_wrench
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The knowledge of the flight software of one craft."""
+
+    craft: str
+    nominal: Nominal  # of that craft
+    sensors: Mapping[str, Any]  # as believed
+    effectors: Mapping[str, Effector]  # as believed
+    loads: Sequence[Disturbance]  # those that are known
+    sky: Any  # with at(t)
+    h: float  # step of the truth [s]
+    control_s: float  # time between commands
+    draws: Draws  # for what is not known at the start
+    others: Mapping[str, Nominal] = field(default_factory=dict)  # other craft, as believed
+    events: Mapping[str, Any] = field(default_factory=dict)  # sections of what is to happen, as believed
+    planned: Sequence[Callable[[Any], Array]] = ()  # time -> (6) what motions that guidance plans do to the body
+
+    @property
+    def trials(self) -> int:
+        """How many trials fly together."""
+        return len(self.draws.trials)
+
+    @property
+    def J(self) -> Array:
+        """The inertia (3, 3) about the centre of mass that is believed in [kg m^2]."""
+        return self.nominal.J
+
+    @property
+    def M(self) -> Array:
+        """The inertia (6, 6) about the body's origin that is believed in."""
+        if self.nominal.M is None:
+            raise InputError(f'craft.{self.craft}: turns only; a law or filter of poses needs kind = "pose"')
+        return self.nominal.M
+
+    def offered(self) -> dict[str, Any]:
+        """What an own part may ask for by the names of its constructor's parameters."""
+        nominal = {"J": self.J, "M": self.nominal.M, "sensors": self.sensors, "actuators": self.effectors}
+        when = {"h": self.h, "period_s": self.control_s, "rate_hz": 1.0 / self.control_s}
+        return {**nominal, **when, "sky": self.sky, "trials": self.trials, "known": self}
+
+    def wrench_B(self, q_IB: Array, command: tuple[Array, ...], report: Report, env: Any) -> Array:
+        """Return the torque (..., 3) that is known to act from outside: loads, and what was commanded."""
+        total = np.zeros((*np.shape(q_IB)[:-1], 3))
+        for load in self.loads:
+            total = total + load.torque(q_IB, env)
+        for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
+            if not effector.internal:
+                made = effector.act(u, state, self.h)[0]
+                total = total + effector.wrench_B(made, q_IB, env)[..., :3]
+        return total
+
+    def pose_wrench_B(self, q_IB: Array, command: tuple[Array, ...], report: Report, env: Any) -> Array:
+        """Return the wrench (..., 6) about the body's origin that is known to act: loads, and what was commanded."""
+        total = _about_origin(load_wrench(self.loads, q_IB, env), self.M)
+        for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
+            if not effector.internal:
+                made = effector.wrench_B(effector.act(u, state, self.h)[0], q_IB, env)
+                none = np.zeros((*np.shape(q_IB)[:-1], 6 - made.shape[-1]))
+                total = total + (np.concatenate([made, none], axis=-1) if none.shape[-1] else made)
+        return total
+
+    def rho_B(self, truth: Any) -> Array:
+        """Return the wheels' momentum (..., 3) at time zero, by their tachometers and the axes that are believed in."""
+        states = getattr(truth, "effectors", ())
+        stored = [e.momentum_B(s) for e, s in zip(self.effectors.values(), states, strict=True) if e.internal]
+        return sum(stored[1:], stored[0]) if stored else np.zeros((self.trials, 3))
+
+
+@batched("(6),(6,6)->(6)")
+def _about_origin(load_B, M):
+    """Return a load on the centre of mass as a wrench about the origin."""
+    _, c_B, _ = spatial.parts(M)
+    return np.concatenate([load_B[:3] + cross(c_B, load_B[3:]), load_B[3:]])

@@ -1,0 +1,62 @@
+"""What every kind of sensor has in a mission's file."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from pydantic import model_validator
+
+from gnc.config import NonNegative, Positive, Quaternion
+from gnc.draws import Draws
+from gnc.errors import InputError
+from gnc.parts import Part
+
+ALIGNED = (1.0, 0.0, 0.0, 0.0)
+RATE_HZ = 1.0  # of a sensor that says neither rate nor period
+
+
+class SensorPart(Part):
+    """A sensor as it is; what flight software takes it for differs where [software.NAME.sensors] says so."""
+
+    slot: ClassVar[str] = "sensor"
+    shaping: ClassVar[frozenset[str]] = frozenset({"rate_hz", "period_s", "latency_s", "first_s", "q_BS"})
+    needs_orbit: ClassVar[bool] = False
+    rate_hz: Positive | None = None
+    """How often it measures; 1 Hz unless a rate or a period is given."""
+    period_s: Positive | None = None
+    """Time between measurements, in place of the rate."""
+    latency_s: NonNegative = 0.0
+    """How late a measurement arrives."""
+    first_s: NonNegative = 0.0
+    """When it measures first."""
+
+    @model_validator(mode="after")
+    def _one_clock(self) -> Self:
+        if self.rate_hz is not None and self.period_s is not None:
+            raise InputError("rate_hz and period_s are both given; keep one")
+        return self
+
+    @property
+    def interval_s(self) -> float:
+        """Time between measurements."""
+        return self.period_s if self.period_s is not None else 1.0 / (self.rate_hz or RATE_HZ)
+
+    @property
+    def rate(self) -> float:
+        """Measurements per second."""
+        return (self.rate_hz or RATE_HZ) if self.period_s is None else 1.0 / self.period_s
+
+    def truth(self, name: str, draws: Draws) -> Any:
+        """Return the sensor of each trial, with the errors that nobody knows."""
+        return self.belief()
+
+    def belief(self) -> Any:
+        """Return the sensor without those errors."""
+        raise NotImplementedError
+
+
+class MountedSensorPart(SensorPart):
+    """A sensor that looks along axes of its own."""
+
+    q_BS: Quaternion = ALIGNED
+    """Mounting: takes sensor components to body ones."""

@@ -1,0 +1,1 @@
+"""Missions: craft, environment, flight software, faults and requirements put together from parts."""

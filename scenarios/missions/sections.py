@@ -1,0 +1,130 @@
+"""The sections of a mission's file that are not parts: run settings, environment, flight software."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, create_model, model_validator
+
+from gnc.config import NonNegative, Positive, Section, Vector3
+from gnc.errors import InputError
+from gnc.expression import parse
+from gnc.parts import slot_type
+
+AnyOrbit = slot_type("orbit")
+AnyNavigation = slot_type("navigation")
+AnyGuidance = slot_type("guidance")
+AnyLaw = slot_type("law")
+MOST_STEPS = 5_000_000  # of the truth, whose environment is tabulated for all of them: about a gigabyte
+Overrides = dict[str, dict[str, Any]]
+
+
+class Run(Section):
+    """How it is flown."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """All random numbers of a trial come from the seed and the number of the trial."""
+    trials: Annotated[int, Field(ge=1, le=1_000_000)] = 100
+    """How many are flown."""
+    duration_s: Positive = 600.0
+    truth_step_s: Positive = 0.1
+    record_s: Positive = 10.0
+    """How often signals are kept; a whole number of truth steps."""
+    sampling: Literal["plain", "latin-hypercube", "sobol"] = "plain"
+    """How dispersions are drawn."""
+
+    @model_validator(mode="after")
+    def _can_be_flown(self) -> Self:
+        steps = self.duration_s / self.truth_step_s
+        if steps > MOST_STEPS:
+            remedy = f"at most {MOST_STEPS:g}; fly shorter, or with a longer truth_step_s"
+            raise InputError(f"duration_s = {self.duration_s:g} makes {steps:.3g} truth steps, {remedy}")
+        return self
+
+
+class Environment(Section):
+    """Where all craft are."""
+
+    orbit: AnyOrbit = {"kind": "free"}  # type: ignore[assignment]
+    """The path, and with it field, Sun, shadow and air."""
+
+
+class Unloading(Section):
+    """Taking momentum out of the wheels."""
+
+    by: str = "torquers"
+    """The actuator that does it: magnetorquers."""
+    gain_per_s: Positive = 1e-3
+    """Fraction of the wheels' momentum beyond `bias_Nms` that is taken away per second."""
+    bias_Nms: Vector3 = (0.0, 0.0, 0.0)
+    """Momentum that the wheels keep, body axes; it stiffens the body."""
+
+
+class Mode(Section):
+    """What flight software does while it is in this mode."""
+
+    guidance: AnyGuidance | None = None
+    """What is asked for."""
+    law: AnyLaw = {"kind": "none"}  # type: ignore[assignment]
+    """How it is followed."""
+    to: tuple[str, ...] = ()
+    """The actuators that make what the law demands."""
+    unload: Unloading | None = None
+
+
+_Ends = create_model(
+    "_Ends",
+    __base__=Section,
+    **{  # type: ignore[call-overload]
+        "from": (str, Field(description="The mode that is left; * is any")),
+        "to": (str, Field(description="The mode that follows")),
+    },
+)
+
+
+class Transition(_Ends):  # type: ignore[misc, valid-type]
+    """When one mode gives way to another, in each trial by itself."""
+
+    when: str
+    """A condition on what flight software knows: t, mode_time_s, rate_deg_s, momentum_Nms, known, flag."""
+    for_s: NonNegative = 0.0
+    """It must hold for so long without a break."""
+
+    @model_validator(mode="after")
+    def _parsed(self) -> Self:
+        try:
+            parse(self.when)
+        except InputError as error:
+            raise InputError(f"when: {error}") from None
+        return self
+
+
+class Software(Section):
+    """The flight software of one craft; it believes in the craft's nominal numbers unless told otherwise here."""
+
+    rate_hz: Positive = 1.0
+    """How often commands are given."""
+    navigation: AnyNavigation
+    """What is believed."""
+    modes: dict[str, Mode] = {"drift": Mode()}
+    """What is done, by the name of the mode; the first is that of the start."""
+    transitions: tuple[Transition, ...] = ()
+    """When modes change."""
+    sensors: Overrides = {}
+    """Fields of sensors that flight software believes to be others than the craft's."""
+    actuators: Overrides = {}
+    """Fields of actuators that flight software believes to be others."""
+    craft: dict[str, Any] = {}
+    """Fields of the craft itself, such as J_kgm2, that flight software believes to be others."""
+    unused: tuple[str, ...] = ()
+    """Sensors that are there but not listened to."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if not self.modes:
+            raise InputError("modes: there is none; give at least one")
+        for transition in self.transitions:
+            for end in (getattr(transition, "from"), transition.to):
+                if end not in self.modes and end != "*":
+                    raise InputError(f"transitions: there is no mode {end!r}; there are {', '.join(self.modes)}")
+        return self
