@@ -198,14 +198,16 @@ class DqEkf:
 
     def _gains(self, G: Array, chi_B: Array, chi_next: Array, wrench_B: Array | None, M: Array, h: Array) -> Array:
         """Return the derivative (..., 12, k) of the step with respect to the extra states."""
-        gains = np.zeros((*chi_next.shape[:-1], 12, self.size - 12))
-        for extra, part in zip(self.extras, self._slices, strict=True):
+        gains = [np.zeros((*chi_next.shape[:-1], 12, 0))]
+        for extra in self.extras:
             if isinstance(extra, Inertia):
                 step = chi_B, chi_next, wrench_B, M, h
-                gains[..., part] = inertia_slope(extra.form, self.method, *step, self.turn)
+                gains.append(inertia_slope(extra.form, self.method, *step, self.turn))
             elif extra.steady_torque(np.zeros(extra.size)) is not None:
-                gains[..., part] = G[..., :3]
-        return gains
+                gains.append(G[..., :3])
+            else:
+                gains.append(np.zeros((*chi_next.shape[:-1], 12, extra.size)))
+        return np.concatenate(gains, axis=-1)
 
     def update(
         self, belief: PoseBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True

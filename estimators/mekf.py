@@ -32,7 +32,13 @@ from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.kalman import Innovation, gate, propagate_kernel
-from gnc.estimators.mekf_kernels import augmented_kernel, correction_kernel, measuring_kernel, moving_kernel
+from gnc.estimators.mekf_kernels import (
+    augmented_kernel,
+    correction_kernel,
+    measuring_kernel,
+    moving_kernel,
+    start_kernel,
+)
 from gnc.estimators.process_noise import NOTHING, torque_noise
 from gnc.integrators.composition import SUZUKI4, largest_stage
 from gnc.integrators.substeps import ANGLE, count, substepped
@@ -109,17 +115,14 @@ class Mekf:
     ) -> Belief:
         """Return the belief at a state, with its covariance over (a, dw) and that of the extra states beside it."""
         k = self._extra.size
-        values = np.zeros(k) if np.size(extras) == 0 else np.asarray(extras, float)
-        C_extras = np.zeros((k, k)) if C_extras is None else C_extras
-        vectors = [np.asarray(v, float) for v in (x.q_IB, x.w_B, rho_B, values)]
-        matrices = [np.asarray(A, float) for A in (C, C_extras, self.J)]
-        lead = np.broadcast_shapes(*[v.shape[:-1] for v in vectors], *[A.shape[:-2] for A in matrices])
-        q_IB, w_B, rho_B, values = (np.array(np.broadcast_to(v, (*lead, v.shape[-1]))) for v in vectors)
-        whole = np.zeros((*lead, self.size, self.size))
-        whole[..., :6, :6], whole[..., 6:, 6:] = matrices[:2]
+        values = as_numbers(extras) if np.size(extras) else np.zeros(k)
+        beside = np.zeros((k, k)) if C_extras is None else C_extras
+        q_IB, w_B, rho_B, C, *more = start_kernel(k)(x.q_IB, x.w_B, rho_B, C, self.J, *((values, beside) if k else ()))
+        values = more[0] if more else np.zeros((*np.shape(q_IB)[:-1], 0))
         J = self._extra.inertia(self.J, values)
-        C = attitude_belief.from_rates(self.size)(whole, J, self._by_momentum(w_B))
-        return Belief(q_IB, rates.to_momentum(w_B, J, rho_B), rho_B, values, C, np.zeros(lead), np.zeros(lead))
+        C = attitude_belief.from_rates(self.size)(C, J, self._by_momentum(w_B))
+        zero = np.zeros(np.shape(q_IB)[:-1])
+        return Belief(q_IB, rates.to_momentum(w_B, J, rho_B), rho_B, values, C, zero, zero.copy())
 
     def state(self, belief: Belief) -> AttitudeState:
         """Return attitude and rate."""

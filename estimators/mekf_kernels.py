@@ -195,3 +195,22 @@ def _inertial_covariance(P, C):
     S = skew(P)
     mixed = S @ C[:3, 3:6]
     return C[3:6, 3:6] - mixed - mixed.T + S @ C[:3, :3] @ S.T
+
+
+@functools.cache
+def start_kernel(k: int) -> Kernel:
+    """Return the kernel of a start with k extra states: everything with all leading axes, the covariances as one."""
+    if k == 0:
+
+        @batched("(4),(3),(3),(6,6),(3,3)->(4),(3),(3),(6,6)")
+        def start(q_IB, w_B, rho_B, C, J):
+            return q_IB, w_B, rho_B, C
+
+        return start
+
+    @batched(f"(4),(3),(3),(6,6),(3,3),({k}),({k},{k})->(4),(3),(3),({6 + k},{6 + k}),({k})")
+    def start_with_extras(q_IB, w_B, rho_B, C, J, values, C_extras):
+        whole = block([[C, zeros(6, k)], [zeros(k, 6), C_extras]])
+        return q_IB, w_B, rho_B, whole, values
+
+    return start_with_extras

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gnc.estimators import centre_motion
-from gnc.estimators.wrench_noise import count
+from gnc.estimators.wrench_noise import count, taken
 from gnc.integrators import dqvi, dqvi_composition, free_drift, pose_runge_kutta
 from gnc.integrators.composition import chained
 
@@ -69,8 +69,7 @@ def _divided(
     """Return the number of substeps, and what each of them takes after the state."""
     wrench_B = FREE if wrench_B is None else wrench_B
     n = substeps(method, chi_B, wrench_B, M, h, turn)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
-    return counts, (wrench_B, M, M[..., 3, 3], np.asarray(h) / n)
+    return taken(n), (wrench_B, M, M[..., 3, 3], np.asarray(h) / n)
 
 
 def _exact(dq_IB: Array, chi_B: Array, wrench_B: Array | None, M: Array, h: Array) -> tuple[Array, Array, Array, Array]:

@@ -48,6 +48,12 @@ def count(chi_B, wrench_B, M, h, largest):
     return where(n <= MOST, maximum(n, 1.0), math.nan)
 
 
+@batched("()->()")
+def taken(n):
+    """Return how many parts to take; a lost trial takes one, whose length of NaN marks it."""
+    return where(n > 0.0, n, 1.0)
+
+
 def _between(t, start, start_slope, end, end_slope, h):
     """Return Hermite's cubic at the part t of a panel."""
     a, b = (1.0 + 2.0 * t) * (1.0 - t) ** 2, t * (1.0 - t) ** 2
@@ -117,7 +123,7 @@ def _about_reference(Q, chi_B, M):
 def wrench_noise(chi_B: Array, chi_next: Array, wrench_B: Array, M: Array, wrench_psd: Array, h: Array) -> Array:
     """Return Q (..., 12, 12) over (dxi, dchi) of a step from one twist to another; NaN marks a lost trial."""
     n = count(chi_B, wrench_B, M, h, PANEL)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a panel of length NaN, which marks it
+    counts = taken(n)
     P_B, *given = _about_centre(chi_B, wrench_B, M, wrench_psd)
     Q = add_panel.repeat(counts, P_B, NOTHING, *given, np.asarray(h) / n)[1]
     return _about_reference(Q, chi_next, M)

@@ -11,7 +11,7 @@ from gnc.config import NonNegative
 from gnc.estimators.extra_states import ExtraState, ResidualDipole
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.navigation.attitude import AttitudeKnowledge, AttitudeNavigation, diagonal
+from gnc.estimators.navigation.attitude import AttitudeKnowledge, diagonal, started
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.standard_mekf import StandardMekf
 from gnc.models.known import Known
@@ -60,7 +60,8 @@ class MekfPart(DynamicFilterPart):
             sigmas += [0.01 * self.inertia_sigma_percent * mean] * Inertia(form="ratios").size
         noise: dict[str, Any] = {"torque_psd": self.torque_psd_Nm2s, "gate_probability": self.gate_probability}
         filter_ = Mekf(known.J, method=self.method, substeps=self.substeps, extras=tuple(extras), **noise)
-        return _started(self, filter_, known, start, truth, reference, {"C_extras": diagonal(sigmas)})
+        given, more = (known, start, truth, reference), {"C_extras": diagonal(sigmas)}
+        return started(filter_, self.start, given, more, ungated_s=self.ungated_s)
 
 
 class StandardMekfPart(DynamicFilterPart):
@@ -73,12 +74,4 @@ class StandardMekfPart(DynamicFilterPart):
         """Return the filter in the loop and what it believes at time zero."""
         noise: dict[str, Any] = {"torque_psd": self.torque_psd_Nm2s, "gate_probability": self.gate_probability}
         filter_ = StandardMekf(known.J, linearisation=self.linearisation, **noise)
-        return _started(self, filter_, known, start, truth, reference, {})
-
-
-def _started(
-    part: DynamicFilterPart, filter_: Any, known: Known, start: Any, truth: Any, reference: Any, more: dict[str, Any]
-) -> tuple[Navigation, Any]:
-    x, C = part.start.belief(known, start, truth, reference)
-    belief = filter_.start(x, C, rho_B=known.rho_B(truth), **more)
-    return AttitudeNavigation(filter_, known, part.ungated_s), belief
+        return started(filter_, self.start, (known, start, truth, reference), {}, ungated_s=self.ungated_s)

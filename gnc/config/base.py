@@ -71,20 +71,24 @@ Model = TypeVar("Model", bound=Section)
 
 def read(path: str | Path, model: type[Model]) -> Model:
     """Read a configuration file."""
-    return parse(_text(Path(path)), model, str(path))
+    return parse(text_of(Path(path)), model, str(path))
 
 
 def parse(text: str, model: type[Model], source: str = "configuration") -> Model:
     """Read a configuration from TOML; `source` is the file named in errors, and components lie beside it."""
     if not text.strip():
         raise InputError(f"{source}: is empty; give at least one of the keys {', '.join(model.model_fields)}")
+    return validate(loads(text, source), model, source, Path(source).parent)
+
+
+def loads(text: str, source: str) -> dict[str, Any]:
+    """Return the plain data of a TOML text, or say in one line where it is wrong."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{source}: is nested too deeply; write tables as [a.b]") from None
     except ValueError as error:
         raise InputError(f"{source}{_syntax(str(error), text)}") from None
-    return validate(data, model, source, Path(source).parent)
 
 
 def validate(data: dict[str, Any], model: type[Model], source: str, directory: Path | None = None) -> Model:
@@ -97,7 +101,7 @@ def validate(data: dict[str, Any], model: type[Model], source: str, directory: P
         raise InputError(describe(error.errors(include_url=False), model, data, source)) from None
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
     """The text of a file that may be anything."""
     try:
         if path.is_dir():

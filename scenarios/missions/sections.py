@@ -86,7 +86,7 @@ class Transition(_Ends):  # type: ignore[misc, valid-type]
     """When one mode gives way to another, in each trial by itself."""
 
     when: str
-    """A condition on what flight software knows: t, mode_time_s, rate_deg_s, error_deg, momentum_Nms, known, flag."""
+    """A condition on what flight software knows: t, mode_time_s, rate_deg_s, momentum_Nms, known, flag."""
     for_s: NonNegative = 0.0
     """It must hold for so long without a break."""
 
