@@ -136,7 +136,8 @@ def test_motors_in_joints_that_are_not_there_are_refused():
 
 
 URDF = """<robot name="servicer">
-  <link name="bus"><inertial><mass value="300"/><inertia ixx="90" iyy="80" izz="100" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="bus"><inertial><mass value="300"/>
+    <inertia ixx="90" iyy="80" izz="100" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="boom"><inertial><origin xyz="0.8 0 0"/><mass value="12"/>
     <inertia ixx="0.1" iyy="2.6" izz="2.6" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="tip"/>

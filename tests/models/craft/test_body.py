@@ -6,11 +6,12 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from gnc import dual_quaternion, noise, quaternion
+from gnc.models.craft import body
 from gnc.models.pose_body import PoseBody, PoseState
-from gnc.scenarios.proximity import body
 
 CENTRE = np.array([-1.0, 0.2, -0.1])
-TARGET = PoseBody.of(200.0, CENTRE, np.array([[120.0, 6, -4], [6, 90, 5], [-4, 5, 60]]))
+J = np.array([[120.0, 6, -4], [6, 90, 5], [-4, 5, 60]])
+TARGET = PoseBody.of(200.0, CENTRE, J)
 WRENCH = np.array([0.3, -0.2, 0.1, 2.0, 1.0, -1.5])
 
 
@@ -20,17 +21,16 @@ def starts(n=4):
     return dq, 0.1 * noise.normal(1, n, "chi", 6)
 
 
-def newton_euler(dq, chi, t):
+def newton_euler(dq, chi, t, wrench):
     """Fly about the centre of mass by DOP853: position, velocity, attitude as a matrix, rate in body axes."""
-    m, J = 200.0, np.array([[120.0, 6, -4], [6, 90, 5], [-4, 5, 60]])
     q, r = dual_quaternion.to_pose(dq)
     R = Rotation.from_quat(q, scalar_first=True).as_matrix()
-    tau = WRENCH[:3] - np.cross(CENTRE, WRENCH[3:])
+    tau = wrench[:3] - np.cross(CENTRE, wrench[3:])
 
     def rate(_, y):
         R, w = y[6:15].reshape(3, 3), y[15:]
         spin = np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
-        return [*y[3:6], *(R @ WRENCH[3:] / m), *(R @ spin).ravel(), *np.linalg.solve(J, np.cross(J @ w, w) + tau)]
+        return [*y[3:6], *(R @ wrench[3:] / 200.0), *(R @ spin).ravel(), *np.linalg.solve(J, np.cross(J @ w, w) + tau)]
 
     first = [*(r + R @ CENTRE), *(R @ (chi[3:] + np.cross(chi[:3], CENTRE))), *R.ravel(), *chi[:3]]
     y = solve_ivp(rate, (0.0, t), first, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
@@ -41,7 +41,7 @@ def newton_euler(dq, chi, t):
 @pytest.mark.parametrize("k", range(2))
 def test_the_flight_under_a_wrench_is_of_second_order_towards_newton_and_euler(k):
     dq, chi = (a[k] for a in starts())
-    r, R, w = newton_euler(dq, chi, 4.0)
+    r, R, w = newton_euler(dq, chi, 4.0, WRENCH)
     errors = []
     for steps in (20, 40, 80):
         x = body.start(dq, chi, TARGET.M)
@@ -54,13 +54,8 @@ def test_the_flight_under_a_wrench_is_of_second_order_towards_newton_and_euler(k
 
 
 def test_a_free_body_flies_as_dop853_says():
-    global WRENCH
     dq, chi = (a[0] for a in starts())
-    kept, WRENCH = WRENCH, np.zeros(6)
-    try:
-        r, R, w = newton_euler(dq, chi, 50.0)
-    finally:
-        WRENCH = kept
+    r, R, w = newton_euler(dq, chi, 50.0, np.zeros(6))
     x = body.start(dq, chi, TARGET.M)
     for _ in range(500):
         x = body.step(x, np.zeros(6), 0.1)
