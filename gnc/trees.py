@@ -109,7 +109,8 @@ class Packing:
         """Return the numbers of a tree that fits."""
         numbers = np.empty((self.trials, self._ends[-1] if self._ends else 0))
         for x, (a, b) in zip(self.arrays(tree), itertools.pairwise([0, *self._ends]), strict=True):
-            numbers[:, a:b] = np.reshape(x, (-1, b - a))
+            if b > a:
+                numbers[:, a:b] = np.reshape(x, (-1, b - a))
         return numbers
 
     def unpack(self, numbers: np.ndarray) -> Tree:
