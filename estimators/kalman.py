@@ -7,11 +7,18 @@ that is not used is one with gain zero, and all trials take the same path. It is
 W = C - K H C, for about two thirds of the operations; as the mean of its two halves, since with scales 1e8 apart that
 rounds 25 times better than one half, and ten times worse than the form as it is written
 (test_the_covariance_of_a_hard_problem).
+
+Without process noise C may come so near to a singular matrix that rounding takes it across. So F C F^T is rounded up:
+its variances by 2^-42 of themselves, which is a millionth after four million products, and more than what rounding
+takes (test_covariance_health.py). S is factored with its pivots looked at: where one is not positive, C is none of a
+covariance, and the trial becomes NaN.
 """
 
 from __future__ import annotations
 
 import functools
+import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,13 +35,24 @@ class Innovation(NamedTuple):
 
     y: Array  # (..., m) residual
     S: Array  # (..., m, m) its covariance as the filter sees it
-    nis: Array  # (...) y . S^-1 y
+    nis: Array  # (...) y . S^-1 y; NaN where S is not positive definite
     used: Array  # (...) bool: valid and within the gate
+
+    @property
+    def broken(self) -> Array:
+        """(...) bool: whether the covariance has ceased to be one, and the trial is NaN from here on."""
+        return ~(np.asarray(self.nis) >= 0.0)
+
+
+ROUNDING = 2.0**-42  # of a variance, by which it is rounded up
 
 
 def symmetric_product(F: Array, C: Array) -> Array:
-    """Return F C F^T for use in kernels, C symmetric; each pair of elements is computed once."""
-    return _symmetric(F @ C, F)
+    """Return F C F^T for use in kernels, C symmetric, rounded up; each pair of elements is computed once."""
+    product = _symmetric(F @ C, F)
+    for i in range(len(F)):
+        product[i, i] = product[i, i] * (1.0 + ROUNDING)
+    return product
 
 
 def _symmetric(W: Array, F: Array) -> Array:
@@ -56,8 +74,8 @@ def _mean_with_transpose(A: Array) -> Array:
     return mean
 
 
-def _factor(S: Array) -> tuple[list[list[Any]], list[Any]]:
-    """Return L and 1/d of S = L diag(d) L^T."""
+def _factor(S: Array) -> tuple[list[list[Any]], list[Any], Any]:
+    """Return L and 1/d of S = L diag(d) L^T, and whether all d are positive."""
     m = len(S)
     L: list[list[Any]] = [[0.0] * m for _ in range(m)]
     d: list[Any] = [0.0] * m
@@ -69,7 +87,7 @@ def _factor(S: Array) -> tuple[list[list[Any]], list[Any]]:
             L[i][j] = scaled[j] * inverse[j]
         d[i] = S[i, i] - sum((scaled[k] * L[i][k] for k in range(i)), 0.0)
         inverse[i] = 1.0 / d[i]
-    return L, inverse
+    return L, inverse, functools.reduce(operator.and_, (pivot > 0.0 for pivot in d))
 
 
 def _solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
@@ -101,21 +119,23 @@ def update_kernel(n: int, m: int) -> Kernel:
     """Return the kernel C, H, R, y, valid, gate -> correction, C, S, nis, used.
 
     A measurement counts if valid is not 0 and nis <= gate; otherwise correction and C are as if it had not been made.
+    If it is valid and S is not positive definite, all is NaN.
     """
 
     @batched(f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
     def update(C, H, R, y, valid, gate):
         CH = C @ H.T
         S = _symmetric(CH.T, H) + R
-        L, inverse = _factor(S)
+        L, inverse, positive = _factor(S)
         solved = _solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
-        nis = y @ solved[:, n]
+        nis = where(positive, y @ solved[:, n], math.nan)
         used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
         K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
         W = C - K @ CH.T
         C_new = _mean_with_transpose(W + (K @ R - W @ H.T) @ K.T)
         correction = where(used > 0.0, K @ y, zeros(n))
-        return correction, C_new, S, nis, used
+        good = positive | (valid == 0.0)
+        return where(good, correction, math.nan), where(good, C_new, math.nan), S, nis, used
 
     return update
 

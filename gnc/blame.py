@@ -15,7 +15,7 @@ from types import FrameType
 from gnc.errors import DefectError, InputError, PartError
 
 PACKAGES: set[str] = set()  # installed ones that hold users' parts
-_INSTALLED = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+INSTALLED = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def blamed(error: BaseException, place: str = "") -> InputError | PartError | DefectError:
@@ -41,7 +41,7 @@ def blamed(error: BaseException, place: str = "") -> InputError | PartError | De
 def _is_user(frame: FrameType) -> bool:
     package = frame.f_globals.get("__name__", "").partition(".")[0]
     file = frame.f_code.co_filename
-    ours = package == "gnc" or package in sys.stdlib_module_names or file.startswith(("<", *_INSTALLED))
+    ours = package == "gnc" or package in sys.stdlib_module_names or file.startswith(("<", *INSTALLED))
     return package in PACKAGES or not ours
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,22 @@ REMEDIES = {
     errno.EEXIST: "a file and not a directory; choose another place",
     errno.EISDIR: "a directory and not a file; choose another place",
 }
+
+
+def read_regular(path: Path, most_bytes: int, what: str = "a file") -> bytes:
+    """The content of a regular file of limited size: a FIFO does not block, a device does not fill the memory."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            state = os.fstat(file.fileno())
+            if stat.S_ISDIR(state.st_mode):
+                raise InputError(f"{path}: is a directory; give {what}")
+            if not stat.S_ISREG(state.st_mode):
+                raise InputError(f"{path}: is not a regular file; give {what}")
+            if state.st_size > most_bytes:
+                raise InputError(f"{path}: {state.st_size} bytes are too many; {what} has at most {most_bytes}")
+            return file.read(most_bytes + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {_remedy(error).lower()}; give {what} that can be read") from None
 
 
 @contextmanager

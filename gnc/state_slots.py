@@ -61,8 +61,8 @@ class StateSlots:
 
     def symbols(self, recorder: Recorder) -> State:
         """Return all slots as the state of a program."""
-        kinds = zip(self.packing.cores, self.packing.tests, strict=True)
-        return self.packing.filled(recorder.state(core, test) for core, test in kinds)
+        kinds = zip(self.packing.cores, self.packing.tests, self.packing.common, strict=True)
+        return self.packing.filled(recorder.state(*kind) for kind in kinds)
 
     def numbers(self, recorder: Recorder, slots: State, state: State, waiting: Waiting) -> list[Any]:
         """Return a state of symbols as numbers; slots that are not in use stay."""

@@ -17,6 +17,7 @@ from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
 from gnc.scenarios.export import app as export
 from gnc.scenarios.replay.command import replay
+from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def _fly(
 
 
 app.command("replay")(replay)
+app.command("tune")(tune)
 
 
 @app.command("simulate")

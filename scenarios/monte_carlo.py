@@ -128,6 +128,8 @@ def run(
         times_s=dict.fromkeys(probe.verdict.over_time, probe.signals["time"].values),
         progress=progress,
     )
+    for line in found.damaged:
+        print("gnc:", line, file=sys.stderr)
     with replacing(out / CONFIG) as path:
         path.write_text(dump(mission), encoding="utf-8")
     steps = found.timing["flown_trials"] * round(mission.run.duration_s / mission.run.truth_step_s)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gnc.config.component import own_files
 from gnc.montecarlo.flight import LOST, SUCCESS, Results
 from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.summary import TALLY
@@ -19,6 +20,11 @@ class MissionFlight:
 
     mission: Mission
     seed: int
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files of users' parts."""
+        return own_files(self.mission)
 
     def fly(self, trials: np.ndarray) -> Results:
         """Return metrics, histories for bands, loss and success of each trial, beside what was drawn for it."""

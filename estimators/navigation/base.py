@@ -40,7 +40,9 @@ class PoseEstimate(NamedTuple):
 class Navigation(Protocol):
     """A filter in the loop."""
 
-    signals: Mapping[str, Signal]
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What is told of belief and truth."""
 
     def predict(self, belief: Any, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Any:
         """Move the belief over h, the command held; `report` is that of the end."""

@@ -109,15 +109,14 @@ class TargetNavigation:
     def estimate(self, belief: TargetBelief, report: Report) -> PoseEstimate:
         """Return the own craft as it is known to be, and the target as it is believed to be."""
         own = report.pose
-        return PoseEstimate(own.dq_IB[..., :4], own.chi_B[..., :3], report.rho_B, None, None, *own, belief.now)
+        turn = own.dq_IB[..., :4], own.chi_B[..., :3]
+        return PoseEstimate(*turn, report.rho_B, None, None, own.dq_IB, own.chi_B, belief.now)
 
     def observe(self, belief: TargetBelief, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""
         carried, free = self.carried(belief), np.where(truth.rides > 0.0, np.nan, 1.0)
         values = pose.observed(self.dqekf.state(carried), carried, truth)
-        return {
-            name: value * free.reshape(free.shape + (1,) * (value.ndim - free.ndim)) for name, value in values.items()
-        }
+        return {name: (value.T * free).T for name, value in values.items()} | {"recoveries": carried.recoveries}
 
 
 def _twist(q_IT, L_I, p_I, M):

@@ -74,7 +74,9 @@ class PoseNavigation:
         """Return pose and twist of the own craft, known if the filter is of another, and that one."""
         x = PoseState(*self.filter.state(belief))
         own, target = (report.pose, x) if self.of else (x, None)
-        return PoseEstimate(own.dq_IB[..., :4], own.chi_B[..., :3], report.rho_B, None, None, *own, target)
+        return PoseEstimate(
+            own.dq_IB[..., :4], own.chi_B[..., :3], report.rho_B, None, None, own.dq_IB, own.chi_B, target
+        )
 
     def observe(self, belief: Any, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""

@@ -21,6 +21,7 @@ from gnc.blame import PACKAGES
 from gnc.config.base import Section
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
+from gnc.montecarlo.identity import EXECUTED
 
 
 def _writable(value: Any) -> Any:
@@ -69,6 +70,16 @@ class Component(Section):
         if content_hash(self.source) != self.sha256:
             raise InputError(f"{self.source}: the file has changed since sha256 was taken; take the key sha256 out")
         return construct(load_component(self.source), {**self.arguments, **more}, self.source)
+
+
+def own_files(value: Any) -> tuple[str, ...]:
+    """The files of all components in a configuration."""
+    if isinstance(value, Component):
+        where, _ = _split(value.source)
+        return (str(_module_file(where) if _is_module(where) else where),)
+    inside = value.__dict__ if isinstance(value, Section) else value
+    entries = inside.values() if isinstance(inside, Mapping) else inside if isinstance(inside, tuple) else ()
+    return tuple(file for entry in entries for file in own_files(entry))
 
 
 def load_component(source: str, base: str | Path | None = None) -> type:
@@ -157,7 +168,7 @@ def executed(path: Path) -> ModuleType:
     """The module of a file, executed once for each content."""
     content = path.read_bytes()
     # Dataclasses and pickle look the module of a class up by its name.
-    name = f"gnc_user_{path.stem}_{hashlib.sha256(bytes(path) + content).hexdigest()[:16]}"
+    name = f"{EXECUTED}{path.stem}_{hashlib.sha256(bytes(path) + content).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     module = ModuleType(name)

@@ -30,6 +30,7 @@ class Flight(Protocol):
     """A scenario ready to fly any of its trials; picklable, since worker processes get a copy.
 
     Optional attribute `bytes_per_trial`: the memory a trial needs while it flies, for the choice of the chunk size.
+    Optional attribute `sources`: the files of users' parts, which belong to the identity of the campaign.
     """
 
     def fly(self, trials: NDArray[np.int64]) -> Results:

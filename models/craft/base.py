@@ -106,8 +106,13 @@ class Report(NamedTuple):
 class Craft(Protocol):
     """The truth of one craft in flight."""
 
-    effectors: Sequence[Effector]
-    signals: Mapping[str, Signal]
+    @property
+    def effectors(self) -> Sequence[Effector]:
+        """Its actuators."""
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What it tells about itself."""
 
     def start(self) -> Any:
         """Return the state at time zero."""

@@ -27,7 +27,7 @@ class EventPart(Part):
 class Happening:
     """An event, built: when it happens, what becomes of the truth, and what is told of it."""
 
-    signals: Mapping[str, Signal] = {}
+    signals: ClassVar[Mapping[str, Signal]] = {}
 
     def __init__(self, name: str, craft: Sequence[str]) -> None:
         self.name, self.craft = name, list(craft)

@@ -194,9 +194,9 @@ class _Builder:
         if mode.guidance is not None and mode.guidance.needs_orbit and isinstance(self.sky, FreeSpace):
             raise InputError("guidance: needs an orbit; give [environment.orbit] one")
         guidance = None if mode.guidance is None else mode.guidance.build(known)
-        if mode.law.guided and guidance is None:
-            raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
         law = mode.law.build(known)
+        if getattr(law, "guided", mode.law.guided) and guidance is None:
+            raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
         usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
         demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}

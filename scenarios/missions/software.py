@@ -150,13 +150,13 @@ class CraftSoftware:
             effectors, told, guidance, law = done[0]
             command = Command(effectors, memory.mode, memory.entered_s, *told)
             return command, memory._replace(guidance=(guidance,), laws=(law,))
-        *effectors, wanted, notes = _by_mode(memory.mode, [(*one[0], *one[1]) for one in done])
+        *taken, wanted, notes = _by_mode(memory.mode, [(*one[0], *one[1]) for one in done])
         before = zip(memory.guidance, memory.laws, strict=True)
         states = [
             _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
         ]
         memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
-        return Command(tuple(effectors), memory.mode, memory.entered_s, wanted, notes), memory
+        return Command(tuple(taken), memory.mode, memory.entered_s, wanted, notes), memory
 
     def _of_mode(
         self, i: int, estimate: Any, report: Report, t: Any, memory: Memory

@@ -20,6 +20,8 @@ def replay(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")
     ] = None,
+    smooth: Annotated[bool, typer.Option("--smooth", help="Estimate every time from the whole log.")] = False,
+    lag_s: Annotated[float | None, typer.Option(min=0.0, help="Smooth with at least so much of what follows.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
     """Run a filter on recorded data: estimates, consistency, and an account of the data."""
@@ -29,7 +31,8 @@ def replay(
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.session import connect
 
-    chosen = override(read(config, Replay), settings or ())
+    smoothing = [*(["output.smooth=true"] if smooth or lag_s else []), *([f"output.lag_s={lag_s}"] if lag_s else [])]
+    chosen = override(read(config, Replay), [*(settings or ()), *smoothing])
     session = connect(log, chosen, out)
     with _progress() as step:
         session.run(step)
@@ -39,7 +42,7 @@ def replay(
         print(display.as_json(outcome))
     else:
         show.tables(outcome)
-    if outcome["lost_s"] is not None:
+    if outcome["lost_s"] is not None or outcome["failures"]:
         raise typer.Exit(CHECK_FAILED)
 
 
