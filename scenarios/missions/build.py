@@ -231,7 +231,9 @@ class _Builder:
         with at(f"software.{name}.navigation"):
             reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
             of = truth[seen] if seen == name else truth
-            planned = [mode.guidance.load_B for mode in modes if hasattr(mode.guidance, "load_B")]
+            planned = [
+                mode.guidance.load_B for mode in modes if mode.guidance is not None and hasattr(mode.guidance, "load_B")
+            ]
             known = dataclasses.replace(known, planned=planned)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
