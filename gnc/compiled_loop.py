@@ -23,6 +23,7 @@ from gnc.state_slots import StateSlots
 if TYPE_CHECKING:
     from gnc.loop import Loop
 
+HEAVY = {"plant.step", "navigation.predict", "navigation.update", "controller"}  # without them nothing is compiled
 MOST_VARIANTS = 16  # of a tick, by what its parts in Python return
 
 
@@ -49,7 +50,7 @@ def fly(
         return str(error)
     finally:
         compiled.land()
-    return "; ".join(f"{name}: {reason}" for name, reason in compiled.opaque.items())
+    return compiled.reasons()
 
 
 def _runs(loop: Loop, recording: bool) -> Iterator[tuple[int, bool]]:
@@ -115,6 +116,10 @@ class _Compiled:
             record(flying.moment())
             flying.k = k + 1
 
+    def reasons(self) -> str:
+        """Return which parts Python computes, and why."""
+        return "; ".join(f"{name}: {reason}" for name, reason in self.opaque.items())
+
     def share(self, place: int) -> None:
         """Make room in the state for numbers that all trials share."""
         self.land()
@@ -173,8 +178,10 @@ class _Compiled:
     def _ticks(self, kind: _Kind, state: np.ndarray, most: int) -> list[tuple[RecordedTick, np.ndarray]]:
         """Run as many ticks as can be run at once; return them with what they have made."""
         k, known = self._flying.k, self._programs.setdefault(kind, [])
+        if self.opaque.keys() >= HEAVY:
+            raise NotRecordable(self.reasons())
         if len(known) > MOST_VARIANTS:
-            raise NotRecordable(TypeError("what a part returns has another structure from tick to tick"))
+            raise NotRecordable("what a part returns has another structure from tick to tick")
         tick, n = next(((tick, n) for tick in known if (n := tick.longest(k, most))), (None, 0))
         if tick is None:
             recording = self._recorded(kind)

@@ -17,6 +17,9 @@ Array = Any
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
 
 
+WRENCH = 6  # numbers of a wrench; efforts of joints may follow in a demand
+
+
 def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
     """Say what is wrong with an array (..., size) of numbers."""
     try:
@@ -59,7 +62,9 @@ def _finite(arguments: tuple[Any, ...]) -> bool:
 
 
 def _demand(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "demand, memory") or _numbers(result[0], (3, 6), "demand")
+    wrong = _pair(result, "demand, memory")
+    joints = not wrong and np.ndim(result[0]) > 0 and np.shape(result[0])[-1] > WRENCH
+    return wrong or _numbers(result[0], () if joints else (3, WRENCH), "demand")
 
 
 def _load(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -136,8 +141,8 @@ class _Guarded:
         object.__setattr__(self, "_checks", checks)
         object.__setattr__(self, "_source", source)
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return type(self._part)
 
     def __getattr__(self, name: str) -> Any:

@@ -32,8 +32,8 @@ MOST_MADE = 1_000_000  # numbers of innovations that are kept of one run
 class NotRecordable(Exception):
     """A tick cannot be recorded, and not even split."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+    def __init__(self, error: Exception | str) -> None:
+        super().__init__(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
         self.shared = error.place if isinstance(error, SharedChange) and error.is_number else None  # to be packed too
 
 
@@ -244,11 +244,15 @@ class _Discovery:
                 self.rows[key] = source.rows(k, 1, iter([True] * len(symbols)))
         columns, rows = dict(enumerate(state.T)), iter([row for key in clock.symbols for row in self.rows[key]])
         for one in recorder.given:
-            if one.memory is None:
-                block = next(rows).read(recorder.trials, one.size)
+            given = next(rows) if one.memory is None else None
+            if not one.size:
+                continue
+            if given is not None:
+                block = given.read(recorder.trials, one.size)
             else:  # what is known of a parameter is its change
-                block = one.memory.reshape(-1, one.size) + self.rows.get(id(one.original), [0.0])[0]
-            columns |= {one.slot + i: column for i, column in enumerate(block.reshape(-1, one.size).T)}
+                memory = one.memory.reshape(recorder.trials if one.trial_step else 1, one.size)
+                block = memory + self.rows.get(id(one.original), [0.0])[0]
+            columns |= {one.slot + i: column for i, column in enumerate(block.T)}
         for cut, values in zip(recorder.cuts, self.values, strict=False):
             columns |= {cut.slot + i: column for i, column in enumerate(values.T)}
         return evaluated(recorder.tape, results, columns.__getitem__, recorder.trials)

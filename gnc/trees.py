@@ -81,8 +81,8 @@ class Packing:
         self._own = [has_trials(x, self.trials) or i in shared for i, x in enumerate(leaves(tree))]
         arrays = self.arrays(tree)
         places = [i for i, own in enumerate(self._own) if own]
-        self._shared = [i in shared for i in places]
-        self.cores: list[Core] = [np.shape(x)[not common :] for x, common in zip(arrays, self._shared, strict=True)]
+        self.common = [i in shared for i in places]  # of the arrays: whether all trials share it
+        self.cores: list[Core] = [np.shape(x)[not common :] for x, common in zip(arrays, self.common, strict=True)]
         self.tests = [np.asarray(x).dtype == bool for x in arrays]
         self._ends = list(itertools.accumulate(map(math.prod, self.cores)))
         for x in arrays:
@@ -99,18 +99,18 @@ class Packing:
             arrays = list(map(np.asarray, self.arrays(tree)))
         except TypeError:
             return False
-        kinds = [(x.shape, x.dtype) for x in arrays]
         shapes = [
-            core if common else (self.trials, *core) for core, common in zip(self.cores, self._shared, strict=True)
+            core if common else (self.trials, *core) for core, common in zip(self.cores, self.common, strict=True)
         ]
-        return kinds == [(shape, bool if test else float) for shape, test in zip(shapes, self.tests, strict=True)]
+        tests = [x.dtype == bool for x in arrays]
+        return [x.shape for x in arrays] == shapes and tests == self.tests
 
     def pack(self, tree: Tree) -> np.ndarray:
         """Return the numbers of a tree that fits."""
         numbers = np.empty((self.trials, self._ends[-1] if self._ends else 0))
-        for x, (a, b) in zip(self.arrays(tree), itertools.pairwise([0, *self._ends]), strict=True):
-            if b > a:
-                numbers[:, a:b] = np.reshape(x, (-1, b - a))
+        ends = itertools.pairwise([0, *self._ends])
+        for x, (a, b), common in zip(self.arrays(tree), ends, self.common, strict=True):
+            numbers[:, a:b] = np.reshape(x, (1 if common else self.trials, b - a))
         return numbers
 
     def unpack(self, numbers: np.ndarray) -> Tree:
@@ -119,7 +119,7 @@ class Packing:
 
     def _unpacked(self, numbers: np.ndarray) -> Iterator[Any]:
         ends = itertools.pairwise([0, *self._ends])
-        for (a, b), core, test, common in zip(ends, self.cores, self.tests, self._shared, strict=True):
+        for (a, b), core, test, common in zip(ends, self.cores, self.tests, self.common, strict=True):
             part = numbers[:, a:b] != 0.0 if test else numbers[:, a:b].copy()
             part = part.reshape(self.trials, *core)
             alike = common and np.array_equal(part, np.broadcast_to(part[0], part.shape), equal_nan=True)

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import as_numbers, batched, recording, where
+from gnc.batch import as_numbers, batched, when, where
 from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
-from gnc.events import chosen
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.craft.base import Report
@@ -104,13 +103,16 @@ class Acquisition:
         """Start the filter where the watched vector is quiet and the other in sight, at an angle."""
         seen = {name: self._seen(name, measurement[0], t), self.watched: self._seen(self.watched, belief.z, t)}
         (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = (seen[one] for one in self.pair)
-        ready = _ready(as_numbers(measurement[1]), belief.since, belief.quiet_s, self.quiet_s, b_1, b_2)
-        if not recording() and not ready.any():
-            return belief
-        q_IB, C = triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
-        x, C = AttitudeState(q_IB, 0.0 * belief.rho_B), attitude_covariance(C, self.sigma_rate)
-        fresh = self.inner.filter.start(x, C, rho_B=belief.rho_B, **self.more)
-        return belief._replace(filter=chosen(ready > 0.0, fresh, belief.filter), since=_since(ready, t, belief.since))
+        ready = _ready(as_numbers(measurement[1]), belief.since, belief.quiet_s, self.quiet_s, b_1, b_2) > 0.0
+        given = (b_1, b_2, r_1, r_2, sigma_1, sigma_2), belief.rho_B
+        filter_ = when(ready, self._fresh, given, belief.filter)
+        return belief._replace(filter=filter_, since=_since(as_numbers(ready), t, belief.since))
+
+    def _fresh(self, vectors: tuple[Array, ...], rho_B: Array) -> Any:
+        """Return the belief of a filter that begins with the attitude of two vectors."""
+        q_IB, C = triad(*vectors)
+        x = AttitudeState(q_IB, 0.0 * rho_B)
+        return self.inner.filter.start(x, attitude_covariance(C, self.sigma_rate), rho_B=rho_B, **self.more)
 
     def listens(self, belief: Search) -> Array:
         """Return 1 where the filter has begun, and so uses or refuses measurements."""

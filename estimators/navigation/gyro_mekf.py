@@ -105,7 +105,8 @@ class GyroNavigation(AttitudeNavigation):
 
     def estimate(self, belief: Driven, report: Report) -> Estimate:
         """Return attitude and rate."""
-        return Estimate(*self.filter.state(belief), report.rho_B, None, None)
+        q_IB, w_B = self.filter.state(belief)
+        return Estimate(q_IB, w_B, report.rho_B, None, None)
 
     def observe(self, belief: Driven, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""

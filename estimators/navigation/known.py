@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from gnc.estimators.navigation.base import Estimate, Navigation, NavigationPart
+from gnc.estimators.navigation.base import Estimate, Navigation, NavigationPart, PoseEstimate
 from gnc.history import Signal
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
-from gnc.models.sensors.error_state import attitude, rate
+from gnc.models.sensors.error_state import attitude, has_pose, rate
 
 Array = Any
 
 
 class KnownNavigation:
-    """Navigation that is told attitude and rate."""
+    """Navigation that is told how the craft moves."""
 
     signals: Mapping[str, Signal] = {}
 
@@ -27,9 +27,11 @@ class KnownNavigation:
         """Leave the belief as it is, whatever is measured."""
         return belief, None
 
-    def estimate(self, belief: Any, report: Report) -> Estimate:
-        """Return the true attitude and rate."""
-        return Estimate(attitude(report.pose), rate(report.pose), report.rho_B, None, None)
+    def estimate(self, belief: Any, report: Report) -> Estimate | PoseEstimate:
+        """Return the true attitude and rate, and the true pose and twist where the craft moves."""
+        x = report.pose
+        known = attitude(x), rate(x), report.rho_B, None, None
+        return PoseEstimate(*known, x.dq_IB, x.chi_B) if has_pose(x) else Estimate(*known)
 
     def observe(self, belief: Any, truth: Any, t: float) -> Mapping[str, Array]:
         """Return nothing: there is no error."""
@@ -37,7 +39,7 @@ class KnownNavigation:
 
 
 class KnownPart(NavigationPart):
-    """Perfect knowledge of attitude and rate: for the design of laws and guidance, before there is a filter."""
+    """Perfect knowledge of the own motion: for the design of laws and guidance, before there is a filter."""
 
     kind: Literal["known"] = "known"
 
@@ -48,4 +50,4 @@ class KnownPart(NavigationPart):
     @property
     def perfect(self) -> list[str]:
         """What it is told."""
-        return ["its own attitude and rate, at any time"]
+        return ["its own motion, at any time"]

@@ -18,6 +18,7 @@ The function may not branch on numbers, and what it does beside computing is don
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -106,12 +107,17 @@ class Recorder:
     given: list[Input] = field(default_factory=list)
     state_size: int = 0
     _known: dict[tuple[int, Core], Array] = field(default_factory=dict)
+    _common: set[int] = field(default_factory=set)  # inputs that are the same in all trials
 
-    def state(self, core: Core, test: bool = False) -> Array:
-        """Return the symbols of a part of the state; all of it is asked for before anything else."""
+    def state(self, core: Core, test: bool = False, common: bool = False) -> Array:
+        """Return the symbols of a part of the state, tests or numbers; all of it is asked for before anything else.
+
+        What is common is the same in all trials.
+        """
         if self.given:
             raise TypeError("the state of a program comes before its other inputs")
         self.state_size += math.prod(core)
+        self._note_common(core, common)
         return _tests(self._symbols(core)) if test else self._symbols(core)
 
     def timed(self, core: Core, test: bool = False) -> Array:
@@ -150,7 +156,7 @@ class Recorder:
             except Exception as error:  # of any kind: whatever a part does with symbols
                 self.opaque[name] = f"{type(error).__name__}: {error}"
         numbers: list[Operand] = []
-        tree = collected(args, numbers)
+        tree = collected(args, numbers, self._is_common)
         cut = Cut(name, function, tree, [self.tape.index(_number(x)) for x in numbers])
         self.cuts.append(cut)
         if len(self.cuts) > len(self.returned):
@@ -158,7 +164,18 @@ class Recorder:
         cut.returned, cut.slot = self.returned[len(self.cuts) - 1], self.tape.inputs
         return cut.returned.filled(self._returned)
 
+    def _is_common(self, numbers: Sequence[Operand]) -> bool:
+        """Tell whether numbers depend on nothing but what all trials share, and on some of that."""
+        entries = (self.tape.entries[i] for i in self.tape.needed(map(self.tape.index, numbers)))
+        slots = {entry.operands[0] for entry in entries if entry.op == "input"}
+        return bool(slots) and slots <= self._common
+
+    def _note_common(self, core: Core, common: bool) -> None:
+        if common:
+            self._common.update(range(self.tape.inputs, self.tape.inputs + math.prod(core)))
+
     def _returned(self, kind: Numbers) -> Array:
+        self._note_common(kind.core, kind.common)
         symbols = self._symbols(kind.core)
         return _tests(symbols) if kind.test else symbols
 
@@ -283,9 +300,9 @@ class Program:
         row[:3] = rows[:3]
         return row
 
-    def step(self) -> None:
-        """Take one step with everything where it was told to be."""
-        self._function(self._address, self.trials, 1)
+    def stepper(self) -> Callable[[], None]:
+        """Return the function that takes one step with everything where it was told to be."""
+        return functools.partial(self._function, self._address, self.trials, 1)
 
 
 def _used(tape: Tape, results: list[int]) -> set[int]:

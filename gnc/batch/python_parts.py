@@ -7,7 +7,7 @@ that the program makes; what it returns is an input of what follows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ class Numbers:
     first: int
     core: Core
     test: bool  # whether 1 and 0 stand for tests
+    common: bool = False  # whether all trials share them
 
     @property
     def columns(self) -> slice:
@@ -32,15 +33,17 @@ class Numbers:
 
     def reader(self) -> Callable[[np.ndarray, int], np.ndarray]:
         """Return the function that takes the array (trials, *core) from numbers (trials, all), mostly as a view."""
-        core, key = self.core, (slice(None), self.columns if self.core else self.first)
+        core, key = self.core, (0 if self.common else slice(None), self.columns if self.core else self.first)
+        if self.common:
+            return lambda numbers, _: np.asarray(numbers[key] != 0.0 if self.test else numbers[key]).reshape(core)
         if self.test:
-            return lambda numbers, _: (numbers[key] != 0.0).reshape(-1, *core)
+            return lambda numbers, _: (numbers[key] != 0.0).reshape(len(numbers), *core)
         if len(core) < 2:
             return lambda numbers, _: numbers[key]
-        return lambda numbers, _: numbers[key].reshape(-1, *core)
+        return lambda numbers, _: numbers[key].reshape(len(numbers), *core)
 
 
-def collected(tree: Tree, numbers: list[Any]) -> Tree:
+def collected(tree: Tree, numbers: list[Any], is_common: Callable[[Sequence[Any]], bool] = lambda _: False) -> Tree:
     """Append the symbols of a tree to a list of numbers and return the tree with `Numbers` in their place."""
 
     def place(leaf: Any) -> Any:
@@ -48,7 +51,7 @@ def collected(tree: Tree, numbers: list[Any]) -> Tree:
             return leaf
         first, array = len(numbers), np.asarray(leaf, object)
         numbers.extend(array.ravel())
-        return Numbers(first, array.shape, bool(array.size) and is_test(array.flat[0]))
+        return Numbers(first, array.shape, bool(array.size) and is_test(array.flat[0]), is_common(numbers[first:]))
 
     return mapped(place, tree)
 
@@ -78,9 +81,10 @@ class Returned:
         array = np.asarray(leaf) if isinstance(leaf, (float, int, np.ndarray, np.generic)) else None
         if array is None or isinstance(leaf, bool) or array.dtype.kind not in "fiub":
             return leaf
-        core = array.shape[1:] if has_trials(leaf, self._trials) else array.shape
+        common = not has_trials(leaf, self._trials)
+        core = array.shape if common else array.shape[1:]
         self.size += math.prod(core)
-        return Numbers(self.size - math.prod(core), core, array.dtype == bool)
+        return Numbers(self.size - math.prod(core), core, array.dtype == bool, common)
 
     def _writer(self, tree: Tree, kinds: Iterator[Any]) -> Callable[[Tree, np.ndarray], bool]:
         if not isinstance(tree, tuple):
@@ -96,17 +100,16 @@ class Returned:
         return write
 
     def _writer_of_numbers(self, kind: Numbers) -> Callable[[Any, np.ndarray], bool]:
-        shape, key, dtype = (
-            (self._trials, *kind.core),
-            (slice(None), kind.columns),
-            np.dtype(bool if kind.test else float),
-        )
+        shape = kind.core if kind.common else (self._trials, *kind.core)
+        key, dtype = (slice(None), kind.columns), np.dtype(bool if kind.test else float)
 
         def write(leaf: Any, target: np.ndarray) -> bool:
             array = leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)
-            if array.shape not in (shape, kind.core) or (array.dtype is not dtype and not _alike(array.dtype, dtype)):
+            if array.shape != shape or (array.dtype is not dtype and not _alike(array.dtype, dtype)):
                 return False
-            target[key] = array if array.ndim == 2 and array.shape == shape else array.reshape(-1, math.prod(kind.core))
+            if array.ndim != 2 or kind.common:
+                array = array.reshape(1 if kind.common else self._trials, math.prod(kind.core))
+            target[key] = array
             return True
 
         return write

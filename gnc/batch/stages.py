@@ -64,32 +64,37 @@ class Stages:
         the number of the part, and what it returned.
         """
         moving = self._placed(state, timed, made)
-        programs, last = [program for program, _ in self._programs], len(self.cuts)
-        for step in range(len(made)):
-            for number, cut in enumerate(self.cuts):
-                programs[number].step()
-                tree = cut.call(self._between[number], k + step)
-                if not cut.returns(tree, self.returned[number]):
-                    return step, (number, tree)
-            programs[last].step()
-            for row, by in moving:
-                row[0] += by
+        steps = [program.stepper() for program, _ in self._programs]
+        parts = list(zip(steps, self.cuts, self._between, self.returned, strict=False))
+        for done in range(len(made)):
+            for step, cut, between, returned in parts:
+                step()
+                tree = cut.call(between, k + done)
+                if not cut.returns(tree, returned):
+                    return done, (self.cuts.index(cut), tree)
+            steps[-1]()
+            for row, first, by in moving:
+                row[0] = first + (done + 1) * by
         return len(made), None
 
-    def _placed(self, state: np.ndarray, timed: Sequence[Rows | None], made: np.ndarray) -> list[tuple[Any, int]]:
-        """Tell the programs where everything is; return the rows of their tables that move on from step to step."""
+    def _placed(self, state: np.ndarray, timed: Sequence[Rows | None], made: np.ndarray) -> list[tuple[Any, int, int]]:
+        """Tell the programs where everything is.
+
+        Return the rows of their tables that move on from step to step, where they begin, and by how much they move.
+        """
         moving = []
         fixed = of_block(state)
         for number, (program, sources) in enumerate(self._programs):
             for i, source in enumerate(sources):
                 rows = timed[source.number] if source.kind == "timed" else self._fixed(source, fixed)
-                if rows is not None and program.place(i, rows) is not None and rows.time_step:
-                    moving.append((program.place(i, rows), rows.time_step))
+                row = None if rows is None else program.place(i, rows)
+                if rows is not None and row is not None and rows.time_step:
+                    moving.append((row, rows.address, rows.time_step))
             if number < len(self.cuts):
                 program.put(self._none, of_block(self._between[number]))
             else:
                 program.put(state, of_steps(made))
-                moving.append((program.output, made.strides[0]))
+                moving += [(program.output, int(program.output[0]), made.strides[0])] if self.made else []
         return moving
 
     def _fixed(self, source: _Source, state: Rows) -> Rows:
@@ -122,7 +127,7 @@ class Stages:
 
     def _stages(self) -> list[int]:
         """Return the stage of every entry."""
-        first = {}
+        first: dict[int, int] = {}
         for number, cut in enumerate(self.cuts):
             size = cut.returned.size if cut.returned else 0
             first |= dict.fromkeys(range(cut.slot, cut.slot + size), number + 1)

@@ -222,7 +222,7 @@ class ContactPart(CraftPart):
         if self.loads:
             raise InputError("loads: a craft on the ground takes none; give its ground gravity")
         draws, body = site.draws, self._body(site.draws)
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         if any(effector.internal for effector in effects.each):
             raise InputError("actuators: a craft on the ground has no wheels; give thrusters or a wrench")
         q_IU, x = self.ground.upright(draws), self._begin(draws)

@@ -71,9 +71,8 @@ class OwnCraft:
         """Move over h under all loads and actuators, as they are at its start."""
         q_IB, w_B, env = attitude(x), rate(x), self.sky.at(t)
         made, states = self.effects.act(command, x.effectors, h)
-        wrench_B = self.effects.load_B(made, x.effectors, states, q_IB, w_B, env, h) + load_wrench(
-            self.loads, q_IB, env
-        )
+        wrench_B = load_wrench(self.loads, q_IB, env)
+        wrench_B = wrench_B + self.effects.load_B(made, x.effectors, states, q_IB, w_B, env, h)
         return self._state(self.own.step(x.own, wrench_B, t, h), states)
 
     def _state(self, own: Any, effectors: tuple[Array, ...]) -> OwnState:
@@ -123,9 +122,9 @@ class OwnCraftPart(OwnPart, CraftPart):
         """Return the plant of all trials."""
         J, draws = np.array(self.J_kgm2), site.draws
         told = {"J": J, "M": self._inertia(), "mass": self.mass_kg, "reference": site.reference}
-        own = self.construct(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
+        own = self.made(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         return OwnCraft(own, J, site.sky, loads, effects, site.trials)
 
     def belief(self) -> Nominal:

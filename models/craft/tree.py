@@ -286,7 +286,7 @@ class TreePart(CraftPart):
         dq_IB, twist = self.start.draw(draws, site.others)
         chi_B = spatial.shift_twist(twist, -np.array(self.centre_m))
         gamma = np.broadcast_to(self.start.coordinates(tree, draws), (n, tree.coordinates)).copy()
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         _check(tree, effects)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         begin = TreeState(dq_IB, chi_B, gamma, np.zeros((n, tree.freedoms)))

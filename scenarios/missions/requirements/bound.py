@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
-from gnc.checks import at_most
+from gnc.checks import Check, at_most
 from gnc.config import Positive
 from gnc.errors import InputError
 from gnc.estimators import cramer_rao
 from gnc.expression import parse
 from gnc.models.states import AttitudeState
+from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
 
 Array = Any
@@ -55,18 +57,28 @@ class BoundPart(RequirementPart):
         """Return the ratio, and the bound in degrees beside it."""
         error = judged.value(parse(self._signal(ERROR)))
         counted = judged.value(parse(self.when or "t >= 0")).astype(bool) & np.isfinite(error)
+        error = np.where(counted, error, 0.0)
         bound = self.bound_deg(judged)
         rms = lambda x: float(np.sqrt(np.mean(np.square(x)))) if x.size else float("nan")  # noqa: E731
         own = np.array([rms(e[w]) / rms(b[w]) for e, b, w in zip(error, bound, counted, strict=True)])
+        squares = {what: np.square(x * counted).sum(axis=1) for what, x in (("error", error), ("bound", bound))}
+        finding = Finding(per_trial={name: own}, tally={f"{name} {what}": x for what, x in squares.items()})
         counted = counted & judged.kept[:, None]
         least = rms(bound[counted])
-        ratio = rms(error[counted]) / least
-        finding = Finding({name: ratio, f"{name}_bound_deg": least}, per_trial={name: own})
-        if self.at_most is not None:
-            title = self.title or name
-            checked = at_most(title, ratio, self.at_most, "nominal 1")
-            finding.checks = [no_data(title, self.at_most) if np.isnan(ratio) else checked]
+        finding.metrics = {name: rms(error[counted]) / least, f"{name}_bound_deg": least}
+        finding.checks = self._checked(name, finding.metrics[name])
         return finding
+
+    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+        """Return the ratio over all trials of a campaign."""
+        error, bound = (np.asarray(table[f"{TALLY}{name} {what}"])[kept].sum() for what in ("error", "bound"))
+        return self._checked(name, float(np.sqrt(error / bound)) if bound > 0.0 else float("nan"))
+
+    def _checked(self, name: str, ratio: float) -> list[Check]:
+        if self.at_most is None:
+            return []
+        title = self.title or name
+        return [no_data(title, self.at_most) if np.isnan(ratio) else at_most(title, ratio, self.at_most, "nominal 1")]
 
     def bound_deg(self, judged: Judged) -> Array:
         """Return the bound on the RMS angle (trials, times) at the times of the record."""
@@ -81,14 +93,15 @@ class BoundPart(RequirementPart):
 def bound_deg(mission: Any, craft: str, x_0: AttitudeState, t: Array) -> Array:
     """Return the bound (times, starts) of a free body at some times, from some true starts on."""
     body, software = mission.craft[craft], mission.software.get(craft)
-    knowledge = getattr(getattr(software, "navigation", None), "start", None)
+    knowledge: Any = getattr(getattr(software, "navigation", None), "start", None)
     if body.loads or body.actuators or not hasattr(knowledge, "covariance"):
         raise InputError("the bound is known for a free body, without loads and actuators, and a filter with a `start`")
     sky = mission.environment.orbit.sky(mission.run.truth_step_s, mission.run.duration_s)
     parts = {name: part for name, part in body.sensors.items() if name not in software.unused}
     sensors = {name: part.belief() for name, part in parts.items()}
     due = {name: set(_due(part, t[-1])) for name, part in parts.items()}
-    times = np.array(sorted({*np.round(t, 9).tolist(), 0.0}.union(*due.values())))
+    every = {0.0, *np.round(t, 9).tolist()}.union(*due.values())  # type: ignore[misc]
+    times = np.array(sorted(every))
     flow = cramer_rao.attitude_flow(body.belief().J, x_0, times)
     gained = np.zeros((len(times), *x_0.q_IB.shape[:-1], 6, 6))
     for k, time in enumerate(times.tolist()):

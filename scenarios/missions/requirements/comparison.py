@@ -13,6 +13,7 @@ from gnc.config import Positive, override
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
 from gnc.expression import parse
+from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import (
     Comparison,
     Finding,
@@ -23,6 +24,7 @@ from gnc.scenarios.missions.requirements.base import (
 )
 from gnc.scenarios.missions.requirements.statistic import StatisticPart
 
+Array = Any
 Table = dict[str, Any]
 NO_VARIANT: dict[str, Table] = {"": {}}
 
@@ -75,6 +77,7 @@ class ComparisonPart(RequirementPart):
                 label = _label(contestant, variant)
                 own = self._flown(judged, {**_flat(table), **_flat(more)})
                 finding.metrics |= self._scored(own, label)
+                finding.tally |= self._tally(name, own, label)
                 rows[label] = [f"{key}_{label}" for key in ("lost", *self.columns)]
                 histories[label] = {key: own.value(parse(column.signal)) for key, column in self.columns.items()}
         finding.checks = list(self._checks(finding.metrics))
@@ -121,6 +124,24 @@ class ComparisonPart(RequirementPart):
         for key, column in self.columns.items():
             found[f"{key}_{label}"] = column.judge(key, own).metrics[key]
         return found
+
+    def _tally(self, name: str, own: Judged, label: str) -> dict[str, Array]:
+        """Return what a campaign needs of each trial: whether it was lost, and its number in the column of the tie."""
+        found = {f"{name} lost {label}": (~own.kept).astype(float)}
+        if self.tie:
+            column = self.columns[self.tie_column].judge(self.tie_column, own)
+            found[f"{name} tie {label}"] = np.where(own.kept, column.per_trial[self.tie_column], np.nan)
+        return found
+
+    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+        """Return the same checks over all trials of a campaign; a tie is that of the RMS over the trials."""
+        sums: dict[str, float] = {}
+        for label in (_label(one, variant) for one in (self.ours, self.tie) if one for variant in self.variants):
+            sums[f"lost_{label}"] = float(np.sum(table[f"{TALLY}{name} lost {label}"]))
+            if self.tie:
+                each = np.asarray(table[f"{TALLY}{name} tie {label}"])
+                sums[f"{self.tie_column}_{label}"] = float(np.sqrt(np.nanmean(np.square(each))))
+        return list(self._checks(sums))
 
     def _checks(self, metrics: Mapping[str, float]) -> Iterator[Check]:
         for variant in self.variants if self.ours else ():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from gnc.checks import within
+from gnc.checks import Check, within
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators.consistency import mean_band
 from gnc.expression import parse
+from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
+
+Array = Any
 
 
 class ConsistencyPart(RequirementPart):
@@ -54,10 +58,23 @@ class ConsistencyPart(RequirementPart):
         values = judged.flight[full].values
         counted = judged.value(parse(self.when or "t >= 0")).astype(bool) & np.isfinite(values)
         own = np.array([v[w].mean() if w.any() else np.nan for v, w in zip(values, counted, strict=True)])
+        finding = Finding(per_trial={name: own})
+        finding.tally = {f"{name} count": counted.sum(axis=1).astype(float), f"{name} of": np.full(len(own), nominal)}
         counted = counted & judged.kept[:, None]
-        trials = int(counted.any(axis=1).sum())
-        mean = float(values[counted].mean()) if trials else float("nan")
-        band = mean_band(nominal, max(trials, 1), self.confidence)
-        low, high, title = float(band.lo), float(band.hi) + self.excess * nominal, self.title or name
-        check = within(title, mean, low, high, f"nominal {nominal:g}") if trials else no_data(title, (low, high))
-        return Finding({name: mean}, [check], {name: own})
+        finding.metrics = {name: float(values[counted].mean()) if counted.any() else float("nan")}
+        finding.checks = [self._checked(name, finding.metrics[name], int(counted.any(axis=1).sum()), nominal)]
+        return finding
+
+    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+        """Return the mean over all trials of a campaign; its band is narrower, as there are more of them."""
+        own, count, of = (
+            np.asarray(table[key])[kept] for key in (name, *(f"{TALLY}{name} {w}" for w in ("count", "of")))
+        )
+        good = count > 0.0
+        mean = float(np.sum(own[good] * count[good]) / count.sum()) if good.any() else float("nan")
+        return [self._checked(name, mean, int(good.sum()), float(of[0]) if len(of) else 1.0)]
+
+    def _checked(self, name: str, mean: float, trials: int, nominal: float) -> Check:
+        band, title = mean_band(nominal, max(trials, 1), self.confidence), self.title or name
+        low, high = float(band.lo), float(band.hi) + self.excess * nominal
+        return within(title, mean, low, high, f"nominal {nominal:g}") if trials else no_data(title, (low, high))
