@@ -14,6 +14,7 @@ import typer
 from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios.design import app as design
+from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
@@ -137,6 +138,7 @@ def _fly(
 
 app.command("replay")(replay)
 app.command("tune")(tune)
+app.command("calibrate")(calibrate)
 
 
 @app.command("simulate")
