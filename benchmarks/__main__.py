@@ -21,6 +21,7 @@ PARTS = [
     "multibody",
     "replay",
     "closed_loop",
+    "compiler",
     "scaling",
     "accuracy",
     "startup",

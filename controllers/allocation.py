@@ -13,6 +13,7 @@ from gnc.controllers.wheel_allocation import WheelAllocation
 from gnc.errors import InputError
 from gnc.linalg import cross
 from gnc.models.actuators.effector import Effector
+from gnc.models.actuators.joint_motors import OF_BASE, JointMotors
 from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.actuators.thrusters import ThrusterSet
@@ -36,7 +37,7 @@ def shares(effectors: Mapping[str, Effector], to: Sequence[str], demand: str) ->
             )
         effector = effectors[name]
         found[name] = _share(effector, demand, turned)
-        turned = True
+        turned = turned or not isinstance(effector, JointMotors)
     return found
 
 
@@ -54,6 +55,8 @@ def _share(effector: Effector, demand: str, turned: bool) -> Share:
         return lambda tau_B, estimate: allocation.command(as_numbers(tau_B)[..., :3])
     if isinstance(effector, ThrusterSet):
         return _of_thrusters(effector, demand, turned)
+    if isinstance(effector, JointMotors):
+        return lambda demand, estimate: effector.share(as_numbers(demand))
     if not hasattr(effector, "share"):
         raise InputError(f"to: {type(effector).__name__} has no share(demand); give it one, or another actuator")
     return lambda wrench_B, estimate: effector.share(_padded(as_numbers(wrench_B), effector.size))
@@ -67,7 +70,8 @@ def _of_thrusters(effector: ThrusterSet, demand: str, turned: bool) -> Share:
 
 
 def _padded(demand: Array, size: int) -> Array:
-    """Return a torque as a wrench where an actuator takes one."""
+    """Return a torque as a wrench where an actuator takes one; efforts of joints behind a wrench are left out."""
+    demand = demand[..., :OF_BASE]
     if size == 6 and demand.shape[-1] == 3:
         return np.concatenate([demand, np.zeros_like(demand)], axis=-1)
     return demand

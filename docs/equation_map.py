@@ -32,7 +32,7 @@ PAPER = re.compile(r"\b(LGVI|DQVI|QVI|DQMB|PC)\b([^;]*?)(?=;|\b(?:LGVI|DQVI|QVI|
 PLACE = re.compile(
     r"\((\d+)\)(?: to \((\d+)\))?"  # an equation, or a run of them
     r"|((?:[Ss]ections?|Table|Algorithm|Lemma|Remark|Fig\.) [\dIVX]+(?:\.[\dA-Z]+)*(?: lines? \d+(?: to \d+)?)?)"
-    r"|(?<= )(\d+\.\d+)\b"  # a section without the word
+    r"|(?<= )([1-9]\d?\.\d{1,2})\b"  # a section without the word
 )
 TEST = re.compile(r"\btest_\w+")
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, lie, quaternion
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, as_numbers, batched, blank, maximum, where
 from gnc.errors import InputError
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
 from gnc.estimators.mekf_kernels import FORGIVEN
@@ -96,7 +96,7 @@ class GyroMekf:
     def predict(self, belief: GyroBelief, measurement: Measurement, h: Array) -> GyroBelief:
         """Move over h, the time between gyro samples, at the rate of this sample."""
         gyro, walk = self.gyro, 0.0 if self.magnetometer_walk is None else self.magnetometer_walk
-        state = belief.q_IB, belief.w_B, belief.C, measurement.z, measurement.valid, belief.bias
+        state = belief.q_IB, belief.w_B, belief.C, measurement.z, as_numbers(measurement.valid), belief.bias
         noise = gyro.arw, gyro.bias_walk, walk, self.coast_sigma
         q_IB, w_B, C = _predict_kernel(self.size)(*state, gyro.D_SB, *noise, h)
         return belief._replace(q_IB=q_IB, w_B=w_B, C=C)
@@ -110,14 +110,13 @@ class GyroMekf:
     ) -> tuple[GyroBelief, Innovation]:
         """Use a measurement of any sensor of attitude; one that is not valid, or beyond the gate, changes no state."""
         z, H, R = self._expect(belief, sensor, env)
-        y, n, m = sensor.residual(measurement.z, z), self.size, H.shape[-2]
-        limit = np.where((belief.rejected < 0.0) | (not gated), np.inf, gate(self.gate_probability, m))
-        d, C, S, nis, used = update_kernel(n, m)(belief.C, H, R, y, measurement.valid, limit)
+        y, n, m, valid = sensor.residual(measurement.z, z), self.size, H.shape[-2], as_numbers(measurement.valid)
+        limit = _limit(belief.rejected, gate(self.gate_probability, m) if gated else np.inf)
+        d, C, S, nis, used = update_kernel(n, m)(belief.C, H, R, y, valid, limit)
         state = belief.q_IB, belief.w_B, belief.bias, belief.magnetometer_bias, C
         moved = _correct_kernel(n)(*state, d, self.gyro.D_SB)
-        innovation = Innovation(y, S, nis, used != 0.0)
         belief = belief._replace(**dict(zip(_STATE, moved, strict=True)))
-        return self._watch(belief, innovation, measurement), innovation
+        return self._watch(belief, used, valid), Innovation(y, S, nis, used != 0.0)
 
     def _expect(self, belief: GyroBelief, sensor: Any, env: Any) -> Prediction:
         """Return z, H and R of a sensor, H over this filter's errors."""
@@ -125,23 +124,18 @@ class GyroMekf:
             raise InputError("sensor: a gyro drives this filter: give its measurements to predict")
         biased = self.size == 9 and isinstance(sensor, Magnetometer)
         z, H_6, R = sensor.predict(belief, env, belief.magnetometer_bias) if biased else sensor.predict(belief, env)
-        H = np.zeros((*H_6.shape[:-1], self.size))
+        H = blank(*H_6.shape[:-1], self.size)
         H[..., :3] = H_6[..., :3]
         if biased:
             H[..., 6:] = sensor.H_bias
         return Prediction(z, H, R)
 
-    def _watch(self, belief: GyroBelief, innovation: Innovation, measurement: Measurement) -> GyroBelief:
+    def _watch(self, belief: GyroBelief, used: Array, valid: Array) -> GyroBelief:
         """Count rejections, and let the covariance grow where there were too many."""
-        valid = np.where(measurement.valid, 1.0, 0.0)
-        forgiven = np.where(belief.rejected < 0.0, belief.rejected + 1.0, np.maximum(belief.rejected - FORGIVEN, 0.0))
-        counted = np.where(innovation.used, forgiven, belief.rejected + valid)
-        doubt, largest = counted >= self.patience, np.repeat(self.largest_sigma, 3)[: self.size]
-        return belief._replace(
-            C=np.where(doubt[..., None, None], grow_kernel(self.size)(belief.C, self.inflation, largest), belief.C),
-            rejected=np.where(doubt, -float(self.patience), counted),
-            recoveries=belief.recoveries + doubt,
-        )
+        largest, limits = np.repeat(self.largest_sigma, 3)[: self.size], (float(self.patience), self.inflation)
+        counts = belief.rejected, belief.recoveries, used, valid
+        C, rejected, recoveries = _watch_kernel(self.size)(belief.C, *counts, *limits, largest)
+        return belief._replace(C=C, rejected=rejected, recoveries=recoveries)
 
 
 _STATE = ("q_IB", "w_B", "bias", "magnetometer_bias", "C")
@@ -199,3 +193,24 @@ def _correct_kernel(n: int) -> Kernel:
         return q_IB, w_B - inv3(D_SB) @ d[3:6], bias + d[3:6], moved, symmetric_product(reset, C)
 
     return correct
+
+
+@batched("(),()->()")
+def _limit(rejected, limit):
+    """Return the gate, which is open while measurements pass freely."""
+    return where(rejected < 0.0, np.inf, limit)
+
+
+@functools.cache
+def _watch_kernel(n: int) -> Kernel:
+    """Return the kernel that counts rejections, and lets the covariance of n errors grow after too many."""
+
+    @batched(f"({n},{n}),(),(),(),(),(),(),({n})->({n},{n}),(),()")
+    def watch(C, rejected, recoveries, used, valid, patience, inflation, largest):
+        forgiven = where(rejected < 0.0, rejected + 1.0, maximum(rejected - FORGIVEN, 0.0))
+        counted = where(used > 0.0, forgiven, rejected + valid)
+        doubt = counted >= patience
+        grown = where(doubt, grow_kernel(n)(C, inflation, largest), C)
+        return grown, where(doubt, -patience, counted), recoveries + where(doubt, 1.0, 0.0)
+
+    return watch

@@ -16,7 +16,7 @@ from gnc.batch import Kernel, batched, where
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief, lost, select
 from gnc.estimators.mekf import Mekf
-from gnc.linalg import array, cross, det3, identity, inv3, zeros
+from gnc.linalg import array, block, cross, det3, identity, inv3, zeros
 from gnc.models.sensors import FineSunSensor, Magnetometer, VectorSensor
 from gnc.models.states import AttitudeState
 
@@ -110,13 +110,10 @@ def _largest(K):
     return quaternion.canonical(quaternion.normalize(best))
 
 
-def attitude_covariance(C_attitude: Array, sigma_rate: Array) -> Array:
+@batched("(3,3),()->(6,6)")
+def attitude_covariance(C_attitude, sigma_rate):
     """Return the covariance over (a, dw) of an attitude and a rate that is known to sigma_rate [rad/s] per axis."""
-    C_attitude, variance = np.asarray(C_attitude, float), np.square(np.asarray(sigma_rate, float))
-    lead = np.broadcast_shapes(C_attitude.shape[:-2], variance.shape)
-    C = np.zeros((*lead, 6, 6))
-    C[..., :3, :3], C[..., 3:, 3:] = C_attitude, variance[..., None, None] * np.eye(3)
-    return C
+    return block([[C_attitude, zeros(3, 3)], [zeros(3, 3), (sigma_rate * sigma_rate) * identity(3)]])
 
 
 def restart(
@@ -138,6 +135,11 @@ def observed_vector(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, Arra
     if isinstance(sensor, FineSunSensor):
         return sensor.in_body(z), env.sun_I, np.radians(sensor.sigma_deg)
     if isinstance(sensor, Magnetometer):
-        relative = sensor.sigma_T / np.linalg.norm(env.B_I)
-        return sensor.in_body(z), env.B_I, np.hypot(np.radians(sensor.sigma_deg), relative)
+        return sensor.in_body(z), env.B_I, _angle(np.radians(sensor.sigma_deg), sensor.sigma_T, env.B_I)
     raise InputError(f"{type(sensor).__name__}: measures no vector; give a magnetometer, sun sensor or direction")
+
+
+@batched("(),(),(3)->()")
+def _angle(sigma, sigma_T, B_I):
+    """Return noise that is an angle and a field together, as an angle."""
+    return np.sqrt(sigma * sigma + sigma_T * sigma_T / (B_I @ B_I))

@@ -29,11 +29,13 @@ import numpy as np
 
 from gnc import spatial
 from gnc.batch import Kernel, batched
-from gnc.estimators.centre_motion import NO_WHEELS, to_reference, with_translation
+from gnc.estimators.centre_motion import NO_WHEELS, with_translation
 from gnc.estimators.inertia_states import FORMS, momentum_slope
 from gnc.estimators.pose_motion import FREE, TURN, substeps
+from gnc.estimators.wrench_noise import taken
 from gnc.integrators import qvi
 from gnc.integrators.composition import SUZUKI4
+from gnc.integrators.pose_taylor import to_reference
 from gnc.linalg import array, identity, inv3, skew, zeros
 
 Array = Any
@@ -114,7 +116,7 @@ def inertia_slope(
     wrench_B = FREE if wrench_B is None else wrench_B
     stages, like = ((1.0,), "vi2") if method == "vi2" else (SUZUKI4, "vi4")
     n = substeps(like, chi_B, wrench_B, M, h, TURN if method == "exact" else turn)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a step of length NaN, which marks it
+    counts = taken(n)
     start, end = _end_kernels(form)
     P_B, D, *given = start(chi_B, wrench_B, M)
     D = _step_kernel(stages, form).repeat(counts, P_B, D, *given, np.asarray(h) / n)[1]

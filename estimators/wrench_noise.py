@@ -25,8 +25,8 @@ import numpy as np
 
 from gnc import spatial
 from gnc.batch import batched, maximum, where
-from gnc.estimators.centre_motion import to_reference
 from gnc.estimators.kalman import symmetric_product
+from gnc.integrators.pose_taylor import to_reference
 from gnc.linalg import block, cross, identity, inv3, skew, zeros
 
 Array = Any
@@ -46,6 +46,12 @@ def count(chi_B, wrench_B, M, h, largest):
     w_0, w_1 = chi_B[:3], (chi_B + spatial.inverse(M) @ (h * wrench_B))[:3]
     n = -np.floor(np.sqrt(maximum(w_0 @ w_0, w_1 @ w_1)) * abs(h) * (-1.0 / largest))
     return where(n <= MOST, maximum(n, 1.0), math.nan)
+
+
+@batched("()->()")
+def taken(n):
+    """Return how many parts to take; a lost trial takes one, whose length of NaN marks it."""
+    return where(n > 0.0, n, 1.0)
 
 
 def _between(t, start, start_slope, end, end_slope, h):
@@ -117,7 +123,7 @@ def _about_reference(Q, chi_B, M):
 def wrench_noise(chi_B: Array, chi_next: Array, wrench_B: Array, M: Array, wrench_psd: Array, h: Array) -> Array:
     """Return Q (..., 12, 12) over (dxi, dchi) of a step from one twist to another; NaN marks a lost trial."""
     n = count(chi_B, wrench_B, M, h, PANEL)
-    counts = np.where(n > 0, n, 1.0)  # a lost trial takes a panel of length NaN, which marks it
+    counts = taken(n)
     P_B, *given = _about_centre(chi_B, wrench_B, M, wrench_psd)
     Q = add_panel.repeat(counts, P_B, NOTHING, *given, np.asarray(h) / n)[1]
     return _about_reference(Q, chi_next, M)

@@ -1,30 +1,30 @@
 """A loop whose ticks are compiled: one program in place of all calls from Python, with the same bits.
 
-A tick is recorded once (`gnc.flying` runs on symbols) and then run many times, as long as the same is due. Parts of
-such a loop compute with kernels and with `+ - * /` and slices between them, do not branch on a trial's data, and do
-nothing beside computing; what they may do with the time is told in `gnc.instant`. A part that does otherwise raises an
-error while it is recorded, and from there on the loop is flown tick by tick, which gives the same. Loops with late
-measurements or with events are not compiled.
+A tick is recorded once (`gnc.flying` runs on symbols) and then run many times, as long as the same is due and the same
+waits (`gnc.flying.Waiting`: late measurements). Parts of such a loop compute with kernels and with `+ - * /` and slices
+between them, do not branch on a trial's data, and do nothing beside computing; what they may do with the time is told
+in `gnc.instant`. A part that does otherwise raises an error while it is recorded. Python calls that part at its ticks,
+and all the others stay compiled around it.
 
-The state, that is truth, belief, command and memory of all trials, is one array (trials, numbers).
+The state, that is truth, belief, command, memory, events and all that waits, is one array (trials, numbers).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.program import of_steps
-from gnc.flying import Flying, Innovations, Moment
-from gnc.recorded_tick import RecordedTick, record_tick
-from gnc.trees import Packing
+from gnc.flying import Flying, Innovations, Moment, Waiting
+from gnc.recorded_tick import NotRecordable, RecordedTick, Recording, discover
+from gnc.state_slots import StateSlots
 
 if TYPE_CHECKING:
     from gnc.loop import Loop
 
-MOST_MADE = 1_000_000  # numbers of innovations that are kept of one run
+HEAVY = {"plant.step", "navigation.predict", "navigation.update", "controller"}  # without them nothing is compiled
+MOST_VARIANTS = 16  # of a tick, by what its parts in Python return
 
 
 def fly(
@@ -33,53 +33,55 @@ def fly(
     innovation: Innovations | None,
     progress: Callable[[int, int], None] | None,
 ) -> str:
-    """Fly as far as ticks can be compiled; return why not, if that is not to the end."""
-    loop = flying.loop
-    if loop.events or loop.delay:
-        return "it has events" if loop.events else "it has late measurements"
-    try:
-        compiled = _Compiled(flying, innovation)
-    except TypeError as error:
-        return str(error)
+    """Fly as far as ticks can be compiled, entirely or around parts; return what was not compiled, and why."""
+    loop, compiled = flying.loop, _Compiled(flying, innovation)
     try:
         for end, recorded in _runs(loop, record is not None):
             while flying.k < end:
-                compiled.run(end, record if recorded else None)
+                try:
+                    compiled.run(end, record if recorded else None)
+                except NotRecordable as error:
+                    if error.shared is None:
+                        raise
+                    compiled.share(error.shared)
                 if progress is not None:
                     progress(min(flying.k, loop.steps), loop.steps)
-    except _NotRecordable as error:
+    except NotRecordable as error:
         return str(error)
     finally:
         compiled.land()
-    return ""
+    return compiled.reasons()
 
 
 def _runs(loop: Loop, recording: bool) -> Iterator[tuple[int, bool]]:
     """Give the ends of the runs of ticks at which the same is due, and whether they are recorded: those are alone."""
     k = np.arange(loop.steps + 1)
     due = [schedule.due(k) for schedule in (*(schedule for _, schedule in loop.measured), loop.commanded)]
+    new = np.any(due, axis=0)
+    due.append(np.concatenate([np.zeros(loop.delay, bool), new])[: len(k)])  # when late measurements arrive
     recorded = loop.recorded.due(k) & recording
     recorded[-1] = recording
-    moved = np.diff(np.maximum.accumulate(np.where(np.any(due, axis=0), k, 0)), prepend=0)  # by the belief
-    new = recorded[1:] | recorded[:-1] | (moved[1:] != moved[:-1])
+    changes = recorded[1:] | recorded[:-1]
     for one in due:
-        new |= one[1:] != one[:-1]
-    new[-1:] = True  # from the last tick nothing moves on
-    ends = np.append(np.flatnonzero(new) + 1, loop.steps + 1)
+        changes |= one[1:] != one[:-1]
+    changes[-1:] = True  # from the last tick nothing moves on
+    ends = np.append(np.flatnonzero(changes) + 1, loop.steps + 1)
     return zip(ends.tolist(), recorded[ends - 1].tolist(), strict=True)
 
 
-class _NotRecordable(Exception):
-    """A part of the loop does what cannot be recorded."""
-
-
-class _Due(NamedTuple):
+class _Kind(NamedTuple):
     """What ticks must have in common to be one program."""
 
     instruments: tuple[bool, ...]
     commanding: bool
-    since: int  # ticks over which the belief moves
     moving: bool
+    waiting: Waiting  # none where nothing is done with the belief
+    innovations: bool
+
+    @property
+    def acting(self) -> bool:
+        """Whether anything is done with the belief."""
+        return self.commanding or any(self.instruments) or self.waiting != Waiting()
 
 
 class _Compiled:
@@ -87,54 +89,126 @@ class _Compiled:
 
     def __init__(self, flying: Flying, innovation: Innovations | None) -> None:
         self._flying, self._innovation = flying, innovation
-        tree = flying.truth, flying.belief, flying.command, flying.memory
-        known = flying.loop.programs
-        if "packing" not in known or not known["packing"].fits(tree):
-            known.clear()
-            known["packing"] = Packing(tree)
-        self._packing: Packing = known["packing"]
-        self._state = self._packing.pack(tree)
-        self._belief_tick = 0
+        self._programs: dict[Any, Any] = flying.loop.programs
+        self.opaque: dict[str, str] = self._programs.setdefault("opaque", {})
+        self._measurements: dict[str, Any] = self._programs.setdefault("measurements", {})
+        self._state: np.ndarray | None = None  # None: it is in `flying`
+        self._waiting = Waiting()
 
     def run(self, end: int, record: Callable[[Moment], None] | None) -> None:
         """Fly ticks up to the end, or as many as can be flown at once."""
-        flying, k, due = self._flying, self._flying.k, self._due()
-        tick, n = self._recorded(due, end - k)
-        before = self._packing.unpack(self._state)[0] if record is not None else None
-        made = np.empty((n, self._packing.trials, tick.program.made))
-        tick.program.run(self._state, tick.rows(k, n), n, of_steps(made) if tick.made else None)
-        if due.commanding or any(due.instruments):
-            self._belief_tick = k + n - 1
-        if self._innovation is not None:
-            for i in range(n):
-                for one in tick.made:
-                    self._innovation(one.name, one.time.at(k + i), one.read(made[i]))
+        if self._unknown():
+            self._first_measurement(record)
+            return
+        flying, k, state = self._flying, self._flying.k, self._packed()
+        kind = self._kind()
+        before = self._slots.unpack(state, kind.waiting).truth if record is not None else None
+        for tick, made in self._ticks(kind, state, end - k):
+            if self._innovation is not None:
+                for i, numbers in enumerate(made, flying.k):
+                    for one in tick.made:
+                        self._innovation(one.name, one.time.at(i), one.read(numbers.copy(), i))
+            flying.k += len(made)
+            self._waiting = tick.after if kind.acting else _later(self._waiting, len(made))
         if record is not None:
-            flying.put(k, self._belief_tick, before, *self._packing.unpack(self._state)[1:])
+            now = _later(self._waiting, -1)
+            flying.put(k, self._slots.unpack(state, now)._replace(truth=before), now)
             record(flying.moment())
-        flying.k = k + n
+            flying.k = k + 1
+
+    def reasons(self) -> str:
+        """Return which parts Python computes, and why."""
+        return "; ".join(f"{name}: {reason}" for name, reason in self.opaque.items())
+
+    def share(self, place: int) -> None:
+        """Make room in the state for numbers that all trials share."""
+        self.land()
+        self._programs["shared"] = self._programs.get("shared", frozenset()) | {place}
+        self._programs.pop("slots")
 
     def land(self) -> None:
         """Hand the state back, so that the flight can go on tick by tick."""
-        self._flying.put(self._flying.k, self._belief_tick, *self._packing.unpack(self._state))
+        if self._state is not None:
+            self._flying.put(self._flying.k, self._slots.unpack(self._state, self._waiting), self._waiting)
+            self._state = None
 
-    def _due(self) -> _Due:
+    def _packed(self) -> np.ndarray:
+        """Return the state in slots; other slots need other programs."""
+        if self._state is None:
+            flying, programs = self._flying, self._programs
+            try:
+                if "slots" not in programs or not programs["slots"].fits(flying, self._measurements):
+                    shared = programs.get("shared", frozenset())
+                    slots = StateSlots(flying, self._measurements, shared=shared)
+                    for key in [key for key in programs if isinstance(key, _Kind)]:
+                        del programs[key]
+                    programs["slots"] = slots
+                self._slots: StateSlots = programs["slots"]
+                self._waiting = flying.waiting()
+                self._state = self._slots.pack(flying.state(), self._waiting)
+            except TypeError as error:
+                raise NotRecordable(error) from error
+        return self._state
+
+    def _unknown(self) -> list[str]:
+        """Return the instruments that are due now and may be late, and of which no measurement has been seen yet."""
         loop, k = self._flying.loop, self._flying.k
-        instruments, commanding = tuple(s.due(k) for _, s in loop.measured), loop.commanded.due(k)
-        since = k - self._belief_tick if commanding or any(instruments) else 0
-        return _Due(instruments, commanding, since, k < loop.steps)
+        due = [one.name for one, schedule in loop.measured if loop.delay and schedule.due(k)]
+        return [name for name in due if name not in self._measurements]
 
-    def _recorded(self, due: _Due, most: int) -> tuple[RecordedTick, int]:
-        """Return the program of this tick, and for how many ticks it holds."""
-        k, innovations = self._flying.k, self._innovation is not None
-        found: list[RecordedTick] = self._flying.loop.programs.setdefault((due, innovations), [])
-        for tick in found:
-            if n := tick.longest(k, most):
-                return tick, n
+    def _first_measurement(self, record: Callable[[Moment], None] | None) -> None:
+        """Fly one tick by itself, and see what measurements are like."""
+        self.land()
+        flying = self._flying
+        flying.tick(self._innovation)
+        for (_, name), measurement in zip(flying.waiting().taken, flying.state().taken, strict=True):
+            self._measurements[name] = measurement
+        if record is not None:
+            record(flying.moment())
+        flying.move()
+
+    def _kind(self) -> _Kind:
+        loop, k, waiting = self._flying.loop, self._flying.k, self._waiting
+        instruments, commanding = tuple(s.due(k) for _, s in loop.measured), loop.commanded.due(k)
+        arriving = bool(waiting.marks) and waiting.marks[0] >= loop.delay
+        acting = commanding or any(instruments) or arriving
+        innovations = self._innovation is not None
+        return _Kind(instruments, commanding, k < loop.steps, waiting if acting else Waiting(), innovations)
+
+    def _ticks(self, kind: _Kind, state: np.ndarray, most: int) -> list[tuple[RecordedTick, np.ndarray]]:
+        """Run as many ticks as can be run at once; return them with what they have made."""
+        k, known = self._flying.k, self._programs.setdefault(kind, [])
+        if self.opaque.keys() >= HEAVY:
+            raise NotRecordable(self.reasons())
+        if len(known) > MOST_VARIANTS:
+            raise NotRecordable("what a part returns has another structure from tick to tick")
+        tick, n = next(((tick, n) for tick in known if (n := tick.longest(k, most))), (None, 0))
+        if tick is None:
+            recording = self._recorded(kind)
+            if recording.results is None:
+                tick, made = discover(recording, state, k)
+                known.append(tick)
+                return [(tick, made[None])]
+            tick = RecordedTick(recording)
+            known.append(tick)
+            n = tick.longest(k, most)
+        if kind.acting and tick.after != kind.waiting:
+            n = 1
+        ran = tick.run(state, k, n)
+        known[:0] = [new for new, _ in ran[1:]]
+        return ran
+
+    def _recorded(self, kind: _Kind) -> Recording:
+        loop, k = self._flying.loop, self._flying.k
         try:
-            start = k, k - due.since
-            tick = record_tick(self._flying.loop, start, self._packing, innovations, MOST_MADE)
-        except Exception as error:  # of any kind: whatever a part does with symbols
-            raise _NotRecordable(f"{type(error).__name__}: {error}") from error
-        found.append(tick)
-        return tick, tick.longest(k, most)
+            return Recording(loop, self._slots, (k, kind.waiting), kind.innovations, self.opaque)
+        except Exception as error:  # of any kind: whatever is done with symbols outside of parts
+            raise NotRecordable(error) from error
+
+
+def _later(waiting: Waiting, ticks: int) -> Waiting:
+    """Return what waits when so many ticks more have passed."""
+    marks, taken = waiting.marks, waiting.taken
+    return Waiting(
+        waiting.belief + ticks, tuple(ago + ticks for ago in marks), tuple((ago + ticks, name) for ago, name in taken)
+    )

@@ -50,7 +50,8 @@ class Draws:
 
     def vector(self, name: str, sigma: Any, size: int = 3) -> Array:
         """Return normal vectors of this standard deviation about each axis."""
-        return self._noted(name, column(sigma) * self._normal(name, size))
+        values = column(sigma) * self._normal(name, size)
+        return self._noted(name, values) if np.any(sigma) else values
 
     def near(self, name: str, q: Array, sigma_deg: Any) -> Array:
         """Return attitudes about q, turned by a rotation vector normal about each axis."""
@@ -62,15 +63,15 @@ class Draws:
         The matrix S = tr(J)/2 1 - J of second moments is positive definite for bodies only; it becomes A S A^T with A
         normal about unity.
         """
-        return self._noted(name, _deformed(J, np.eye(3) + 0.005 * column(column(percent)) * self._normal(name, (3, 3))))
+        values = _deformed(J, np.eye(3) + 0.005 * column(column(percent)) * self._normal(name, (3, 3)))
+        return self._noted(name, values) if np.any(percent) else values
 
     def _normal(self, name: str, shape: int | tuple[int, ...]) -> Array:
         return noise.normal(self.seed, self.trials, f"{self.prefix}{name}", shape)
 
     def _noted(self, name: str, values: Array) -> Array:
-        """Keep what varies over the trials."""
-        if np.size(values) and np.any(values != values[:1]):
-            self.drawn[f"{self.prefix}{name}"] = values
+        """Keep what the trials were given."""
+        self.drawn[f"{self.prefix}{name}"] = values
         return values
 
 

@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gnc.batch import chosen, when
+
+__all__ = ["Event", "Happened", "after", "chosen"]
+
 State = Any
 
 
@@ -27,22 +31,11 @@ class Happened(dict[str, np.ndarray]):
         super().__init__({event.name: np.array(np.nan) for event in events})
 
 
-def after(events: Sequence[Event], happened: Happened, x: State, t: float) -> State:
-    """Return the truth after the events of this moment, and note their time."""
+def after(events: Sequence[Event], happened: Happened, x: State, t: Any, part: Callable[..., Any]) -> State:
+    """Return the truth after the events of this moment, and note their time; `part` calls what an event consists of."""
     for event in events:
-        now = np.asarray(event.happens(x, t)) & np.isnan(happened[event.name])
-        happened[event.name] = np.where(now, t, happened[event.name])
-        if now.any():
-            x = chosen(now, event.act(x, t), x)
+        before = happened[event.name]
+        now = part(f"event {event.name}", event.happens, x, t) & (before != before)
+        happened[event.name] = chosen(now, t, before)
+        x = when(now, part, (f"act of event {event.name}", event.act, x, t), x)
     return x
-
-
-def chosen(which: np.ndarray, first: State, second: State) -> State:
-    """Return the first state in the trials that are chosen, the second in the others."""
-    if isinstance(first, tuple):
-        parts = [chosen(which, a, b) for a, b in zip(first, second, strict=True)]
-        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
-    if first is second:
-        return first
-    first, second = np.asarray(first), np.asarray(second)
-    return np.where(which.reshape(which.shape + (1,) * (max(first.ndim, second.ndim) - which.ndim)), first, second)

@@ -6,8 +6,10 @@ They are parsed by this small grammar and never evaluated as Python:
     conjunction = negation { "and" negation }            sum = product { ("+" | "-") product }
     negation   = "not" negation | comparison             product = factor { ("*" | "/") factor }
     factor     = number | 'text' | name | "-" factor | "(" condition ")" | "abs" "(" condition ")"
+               | "largest" "(" name ")"
 
-Names are dotted, as signals are: `sat.wheels.momentum_Nms`.
+Names are dotted, as signals are: `sat.wheels.momentum_Nms`. A vector counts by its length; `largest` is the largest
+size of its parts.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
     "/": operator.truediv,
 }
-WORDS = {"and", "or", "not", "abs", "true", "false"}
+WORDS = {"and", "or", "not", "abs", "largest", "true", "false"}
+LARGEST = "largest "  # before a name: the largest part of a vector is wanted
 
 Values = Callable[[str], Any]
 Node = Callable[[Values], Any]
@@ -180,6 +183,8 @@ class _Parser:
                 raise self._wrong("( after abs")
             inside = self._closed(depth)
             return lambda values: abs(inside(values))
+        if self._take("largest"):
+            return self._largest()
         if token.kind == "number":
             return self._constant(float(token.text))
         if token.kind == "text":
@@ -189,6 +194,16 @@ class _Parser:
             self.names.add(token.text)
             return lambda values: values(token.text)
         raise self._wrong("a name, a number or (")
+
+    def _largest(self) -> Node:
+        opened, token = self._take("("), self._token
+        if not opened or token.kind != "name" or token.text in WORDS:
+            raise self._wrong("(name) after largest")
+        self._next += 1
+        self.names.add(token.text)
+        if not self._take(")"):
+            raise self._wrong(")")
+        return lambda values: values(LARGEST + token.text)
 
     def _constant(self, value: float | str) -> Node:
         self._next += 1

@@ -6,6 +6,7 @@ symbols for states, a clock that tells no particular time, and noise that is not
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,6 @@ from gnc.events import Happened, after
 if TYPE_CHECKING:
     from gnc.loop import Instrument, Loop
 
-State = Any
 Innovations = Callable[[str, float, Any], None]
 
 
@@ -23,8 +23,8 @@ class Moment(NamedTuple):
     """All there is at a tick, for whoever records."""
 
     t: float
-    truth: State
-    belief: State  # carried to t
+    truth: Any
+    belief: Any  # carried to t
     command: Any
     report: Any
 
@@ -46,18 +46,63 @@ class _Mark:
         self.tick, self.report, self.command = tick, report, command
 
 
+class Waiting(NamedTuple):
+    """What flight software has not used yet, in ticks before now, so that later ticks have it in common."""
+
+    belief: int = 0  # the tick of the belief
+    marks: tuple[int, ...] = ()  # later ticks at which something was new
+    taken: tuple[tuple[int, str], ...] = ()  # measurements on their way: tick and instrument
+
+
+NOTHING = Waiting()
+
+
+class State(NamedTuple):
+    """All that changes from tick to tick; the rest is in `Waiting`."""
+
+    truth: Any
+    belief: Any
+    command: Any
+    memory: Any
+    happened: tuple[Any, ...] = ()  # of the events: when
+    moves: tuple[tuple[Any, Any], ...] = ()  # of the marks: the command before, the report then
+    taken: tuple[Any, ...] = ()  # the measurements on their way
+
+
 class Flying:
     """Truth, belief where it lives, the command that holds, and all that is needed to carry the belief to now."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop, self.happened = loop, Happened(loop.events)
-        self._taken: deque[_Taken] = deque()
 
-    def put(self, k: int, tick: int, truth: State, belief: State, command: Any, memory: State) -> None:
-        """Go on from tick k with a belief of an earlier one, of which the command has held since."""
-        self.k, self.truth, self.belief, self.command, self.memory = k, truth, belief, command, memory
-        self._tick = tick
-        self._marks = deque([_Mark(tick, self.loop.plant.report(truth), command)])
+    def put(self, k: int, state: State, waiting: Waiting = NOTHING) -> None:
+        """Go on from tick k."""
+        self.k, self.truth, self.belief, self.command, self.memory = k, *state[:4]
+        self.happened.update(zip(self.happened, state.happened, strict=False))
+        self._tick = k - waiting.belief
+        commands = [*(command for command, _ in state.moves), self.command]
+        reports = [None, *(report for _, report in state.moves)]  # the first is the past of the belief
+        ticks = [self._tick, *(k - ago for ago in waiting.marks)]
+        self._marks = deque(map(_Mark, ticks, reports, commands))
+        named = zip(waiting.taken, state.taken, strict=True)
+        self._taken = deque(_Taken(k - ago, name, measurement) for (ago, name), measurement in named)
+
+    def state(self) -> State:
+        """Return what `put` takes."""
+        marks = list(self._marks)
+        moves = tuple((mark.command, end.report) for mark, end in itertools.pairwise(marks))
+        taken = tuple(one.measurement for one in self._taken)
+        happened = tuple(self.happened.values())
+        return State(self.truth, self.belief, self.command, self.memory, happened, moves, taken)
+
+    def waiting(self) -> Waiting:
+        """Return what waits, for `put`."""
+        marks = tuple(self.k - mark.tick for mark in itertools.islice(self._marks, 1, None))
+        return Waiting(self.k - self._tick, marks, tuple((self.k - one.tick, one.name) for one in self._taken))
+
+    def part(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Return what a part of the loop makes of its arguments."""
+        return function(*args)
 
     def clock(self, tick: int) -> Any:
         """Return the time of a tick [s]."""
@@ -75,30 +120,35 @@ class Flying:
         if measuring or commanding:
             self._mark(k)
         for instrument in measuring:
-            measurement = instrument.measure(self.truth, self.clock(k), self.draw(instrument))
+            given = self.truth, self.clock(k), self.draw(instrument)
+            measurement = self.part(f"instrument {instrument.name}", instrument.measure, *given)
             self._taken.append(_Taken(k, instrument.name, measurement))
         self._navigate(k - loop.delay, innovation)
         if commanding:
             mark = self._marks[-1]
             now = self._carried(mark.report), mark.report, self.clock(k)
-            self.command, self.memory = loop.controller.law.command(*now, self.memory)
+            law = loop.controller.law.command
+            self.command, self.memory = self.part("controller", law, *now, self.memory)
             mark.command = self.command
 
     def move(self) -> None:
         """Move the truth to the next tick, with the events it causes; after the last one it stays."""
         loop, t = self.loop, self.clock(self.k)
         if self.k < loop.steps:
-            self.truth = loop.plant.step(self.truth, self.command, t, loop.h)
+            self.truth = self.part("plant.step", loop.plant.step, self.truth, self.command, t, loop.h)
             if loop.events:
-                self.truth = after(loop.events, self.happened, self.truth, t + loop.h)
+                self.truth = after(loop.events, self.happened, self.truth, t + loop.h, self.part)
         self.k += 1
 
     def moment(self) -> Moment:
         """Return all there is at a tick, before the truth moves on."""
-        report = self.loop.plant.report(self.truth)
+        report = self._report()
         return Moment(self.clock(self.k), self.truth, self._carried(report), self.command, report)
 
-    def _carried(self, report: Any) -> State:
+    def _report(self) -> Any:
+        return self.part("plant.report", self.loop.plant.report, self.truth)
+
+    def _carried(self, report: Any) -> Any:
         """Return the belief of this tick, by the commands given since its own."""
         if self._tick == self.k:
             return self.belief
@@ -110,7 +160,9 @@ class Flying:
     def _mark(self, k: int) -> None:
         """Remember what the actuators say at this tick."""
         if self._marks[-1].tick < k:
-            self._marks.append(_Mark(k, self.loop.plant.report(self.truth), self.command))
+            self._marks.append(_Mark(k, self._report(), self.command))
+        else:  # the belief begins here
+            self._marks[-1].report = self._report()
 
     def _navigate(self, horizon: int, innovation: Innovations | None) -> None:
         """Bring the belief up to the horizon: through all marks, with the measurements taken there."""
@@ -122,11 +174,13 @@ class Flying:
         while taken and taken[0].tick <= self._tick:
             tick, name, measurement = taken.popleft()
             t = self.clock(tick)
-            self.belief, made = self.loop.navigation.update(self.belief, name, measurement, t)
+            update = self.loop.navigation.update
+            self.belief, made = self.part("navigation.update", update, self.belief, name, measurement, t)
             if innovation is not None:
                 innovation(name, t, made)
 
-    def _moved(self, belief: State, start: int, command: Any, end: int, report: Any) -> State:
+    def _moved(self, belief: Any, start: int, command: Any, end: int, report: Any) -> Any:
         if end == start:
             return belief
-        return self.loop.navigation.predict(belief, command, report, self.clock(start), (end - start) * self.loop.h)
+        over = self.clock(start), (end - start) * self.loop.h
+        return self.part("navigation.predict", self.loop.navigation.predict, belief, command, report, *over)

@@ -37,6 +37,8 @@ class Signal(NamedTuple):
     shared: bool = False  # the same in all trials, and so without their axis
     sigma: str = ""  # the signal that holds its standard deviation, if one does
     nominal: float = math.nan  # the mean that it should have, if there is one: 6 of a NEES over 6 numbers
+    partial: bool = False  # whether it may have no value for a while without the trial being lost
+    labels: tuple[str, ...] = ()  # what its values 0, 1, 2, ... stand for, by which conditions may ask; NaN is none
 
 
 class History:
@@ -72,6 +74,8 @@ class History:
                     "long_name": signal.about,
                     **({"sigma": signal.sigma} if signal.sigma else {}),
                     **({} if math.isnan(signal.nominal) else {"nominal": signal.nominal}),
+                    **({"partial": 1} if signal.partial else {}),
+                    **({"labels": ", ".join(signal.labels)} if signal.labels else {}),
                 }
                 data[name] = ((*first, *axes), array, note)
         return Dataset(data, coordinates, attributes)

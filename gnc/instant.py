@@ -1,6 +1,7 @@
-"""A time that stands for many: what the parts of a loop are given while a tick of it is being recorded.
+"""A time that stands for many: what the parts of a loop are given while one of its ticks is recorded.
 
-A part may add to it, compare it with a number, hand it to a kernel, and look something up at it:
+A part may add to such a time, multiply and divide it, compare it with a number, hand it to a kernel, and look something
+up at it:
 
     env = t.look_up(self.rows, self.h) if isinstance(t, Instant) else ...      a row of a table for every h seconds
 
@@ -38,6 +39,8 @@ class _Times(NamedTuple):
     """The time itself, as an input of every tick."""
 
     time: Instant
+    kind: str = "time"
+    names: tuple[str, ...] = ("s",)
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
         """Return the rows of n ticks from the k-th on, if they are used."""
@@ -51,6 +54,16 @@ class _LookUp(NamedTuple):
     table: tuple[np.ndarray, ...]
     every_s: float
     places: list[Rows]  # of the parts of the table, from tick to tick
+
+    @property
+    def kind(self) -> str:
+        """What the table is of."""
+        return type(self.table).__name__.lower()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its parts."""
+        return getattr(self.table, "_fields", tuple(map(str, range(len(self.table)))))
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
         """Return the rows of n ticks from the k-th on, where they are used."""
@@ -66,18 +79,18 @@ class Clock:
     """Hands out instants while a tick is recorded, and remembers what was asked of them."""
 
     h: float
-    tick: int  # that is recorded
+    tick: int  # the number of the recorded tick
     recorder: Recorder
     guards: list[Guard] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)  # of the inputs of every step, in their order; each with `rows`
-    _found: dict[Any, Any] = field(default_factory=dict)
+    symbols: dict[Any, list[Any]] = field(default_factory=dict)  # of the sources, by their keys
 
     def found(self, key: Any, source: Any, cores: list[tuple[int, ...]]) -> list[Any]:
         """Return the symbols of a source of inputs, the same if it is asked for again."""
-        if key not in self._found:
-            self._found[key] = [self.recorder.timed(core) for core in cores]
+        if key not in self.symbols:
+            self.symbols[key] = [self.recorder.timed(core) for core in cores]
             self.sources.append(source)
-        return self._found[key]
+        return self.symbols[key]
 
     def __call__(self, tick: int) -> Instant:
         """Return the time of a tick."""
@@ -85,7 +98,7 @@ class Clock:
 
 
 class Instant:
-    """The time of a tick so many ticks from the one that is recorded, with what was added to it."""
+    """The time of a tick, counted from the recorded tick, with what was added to the time."""
 
     def __init__(self, clock: Clock, ticks: int, added: tuple[float, ...] = ()) -> None:
         self.clock, self._ticks, self._added = clock, ticks, added
@@ -106,6 +119,17 @@ class Instant:
 
     def __sub__(self, less: Any) -> Any:
         return self + -less if isinstance(less, (int, float)) else NotImplemented
+
+    def __rsub__(self, more: Any) -> Any:
+        return more - self.as_number()
+
+    def __mul__(self, factor: Any) -> Any:
+        return self.as_number() * factor
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Any:
+        return self.as_number() / divisor
 
     def _compare(self, compare: Callable[[float, float], bool], bound: Any) -> bool:
         if not isinstance(bound, (int, float)):

@@ -27,6 +27,7 @@ from gnc.batch import JIT_OFF
 from gnc.errors import InputError
 from gnc.events import Event, Happened
 from gnc.flying import Flying, Innovations, Moment
+from gnc.flying import State as FlightState
 from gnc.noise import Stream
 
 State = Any
@@ -90,7 +91,7 @@ class Flown(NamedTuple):
     memory: State
     happened: Happened
     ticks: int  # flown; less than asked for if it was interrupted
-    uncompiled: str  # why, if it was to be compiled and was not
+    uncompiled: str  # which parts Python computed of a loop that was to be compiled, and why
 
 
 class Schedule(NamedTuple):
@@ -153,7 +154,7 @@ class Loop:
     ) -> Flown:
         """Fly all trials from the start; Ctrl-C ends the flight early, with all that was recorded."""
         flying, uncompiled = Flying(self), ""
-        flying.put(0, 0, truth, belief, self.controller.idle, memory)
+        flying.put(0, FlightState(truth, belief, self.controller.idle, memory))
         try:
             if self.compiled and not JIT_OFF:
                 uncompiled = compiled_loop.fly(flying, record, innovation, progress)

@@ -80,6 +80,10 @@ class Stream:
         self._used += n
         return self._ahead[:, self._used - n : self._used]
 
+    def give_back(self, n: int) -> None:
+        """Undo the last `take`, so that its numbers are the next again."""
+        self._used -= n
+
 
 def _draw(fill: Callable[..., Array], seed: int, trials: Trials, name: str, shape: int | tuple[int, ...]) -> Array:
     seed, which, words = _whole("seed", seed, SEED_LIMIT), _numbers(trials), _words(name)

@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar, Union
 from pydantic import BeforeValidator, Field
 
 from gnc.config import Component, Section
+from gnc.contract import guarded
 from gnc.errors import InputError
 
 OWN = "own"
@@ -59,9 +60,9 @@ class OwnPart(Part):
     component: Component
     """The class and its arguments."""
 
-    def construct(self, **given: Any) -> Any:
+    def made(self, **given: Any) -> Any:
         """Build the class with its arguments, and with whatever of `given` its constructor asks for by name."""
-        return self.component.build(**_asked(self.component, given))
+        return guarded(self.component.build(**_asked(self.component, given)), self.slot, self.component.source)
 
 
 def _asked(component: Component, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,8 +96,23 @@ def _descendants(cls: type[Part]) -> list[type[Part]]:
 def slot_type(slot: str, default: str | None = None) -> Any:
     """The type of a field that holds a part of a slot: one of its kinds, told apart by `kind`."""
     found = kinds(slot)
-    members = Union[tuple(found.values())]  # noqa: UP007  (made at run time)
-    return Annotated[members, Field(discriminator="kind"), BeforeValidator(functools.partial(_spelled, slot, default))]
+    members: Any = Union[tuple(found.values())]  # noqa: UP007  (made at run time)
+    spelled = BeforeValidator(functools.partial(_spelled, slot, default))
+    return Annotated[members, Field(discriminator="kind"), spelled, _Spellings(slot)]
+
+
+class _Spellings:
+    """The ways of writing a part, for the JSON Schema: its table, the name of its kind, or a class of one's own."""
+
+    def __init__(self, slot: str) -> None:
+        self._slot = slot
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        table = handler(core)
+        words = {"enum": [name for name in kinds(self._slot) if name != OWN], "description": f"A kind of {self._slot}."}
+        own = {"type": "string", "pattern": ":", "description": "file.py:Class, a class of your own."}
+        named = {"type": "object", "properties": {"kind": own}, "required": ["kind"]}
+        return {"anyOf": [table, words, own, named]}
 
 
 def _spelled(slot: str, default: str | None, value: Any) -> Any:

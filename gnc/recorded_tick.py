@@ -1,45 +1,99 @@
-"""One tick of a loop as a program: what it was recorded from, what it needs at every tick, what it makes."""
+"""One tick of a loop as a program: what it was recorded from, what it needs at every tick, what it makes.
+
+A tick whose parts can all be recorded is one program, which many ticks run. Around a part that only Python can compute
+the program is split (`gnc.batch.stages`). What such a part returns is known when it has been called: the tick in which
+that happens for the first time is computed by NumPy, entry by entry (`discover`).
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.layout import Core
-from gnc.batch.program import Program, Recorder, Rows, of_trials
-from gnc.batch.scalar import Scalar, is_test
-from gnc.flying import Flying
+from gnc.batch.evaluation import evaluated
+from gnc.batch.program import Program, Recorder, Rows, of_steps, of_trials
+from gnc.batch.python_parts import Returned, Unknown, collected, reader
+from gnc.batch.stages import Stages
+from gnc.flying import Flying, Moment, Waiting
 from gnc.instant import Clock, Instant
 from gnc.noise import Stream
-from gnc.trees import Packing, mapped
+from gnc.state_slots import StateSlots
+from gnc.trees import SharedChange
 
 if TYPE_CHECKING:
     from gnc.loop import Instrument, Loop
 
+MOST_MADE = 1_000_000  # numbers of innovations that are kept of one run
 
-def record_tick(
-    loop: Loop, start: tuple[int, int], packing: Packing, innovations: bool, most_made: int
-) -> RecordedTick:
-    """Record the tick k of a loop, with the belief of an earlier one: start = (k, tick of the belief)."""
-    recorder = Recorder(packing.trials)
-    clock, made = Clock(loop.h, start[0], recorder), _Collected()
-    flying = _OnSymbols(loop, clock)
-    symbols = packing.filled(recorder.state(core) for core in packing.cores)
-    with recorder.recording():
-        flying.put(*start, *symbols)
-        flying.tick(made.collect if innovations else None)
+
+class NotRecordable(Exception):
+    """A tick cannot be recorded, and not even split."""
+
+    def __init__(self, error: Exception | str) -> None:
+        super().__init__(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
+        self.shared = error.place if isinstance(error, SharedChange) and error.is_number else None  # to be packed too
+
+
+class Made(NamedTuple):
+    """An innovation that a tick makes."""
+
+    name: str
+    time: Instant
+    read: Callable[[np.ndarray, int], Any]  # from what a tick has made (trials, numbers), and its number
+
+
+@dataclass
+class Recording:
+    """A tick that is recorded, as far as it is known what parts in Python return."""
+
+    loop: Loop
+    slots: StateSlots
+    start: tuple[int, Waiting]
+    innovations: bool
+    opaque: dict[str, str]
+    returned: list[Returned] = field(default_factory=list)
+    observe: Callable[[Moment], Any] | None = None  # what else comes out of the tick: arrays of numbers
+    made: list[Made] = field(init=False)
+    results: list[int] | None = field(
+        init=False, default=None
+    )  # entries of the tape: the next state, then what is made
+    after: Waiting = field(init=False, default=Waiting())
+
+    def __post_init__(self) -> None:
+        """Record."""
+        self.recorder = Recorder(self.slots.packing.trials, self.opaque, self.returned)
+        self.clock, self.made = Clock(self.loop.h, self.start[0], self.recorder), []
+        try:
+            with self.recorder.recording():
+                self._record()
+        except Unknown:
+            pass
+
+    def _record(self) -> None:
+        (k, waiting), recorder, numbers = self.start, self.recorder, list[Any]()
+        flying, slots = OnSymbols(self.loop, self.clock), self.slots.symbols(recorder)
+
+        def collect(name: str, time: Any, tree: Any) -> None:
+            self.made.append(Made(name, time, reader(collected(tree, numbers))))
+
+        flying.put(k, self.slots.used(slots, waiting), waiting)
+        flying.tick(collect if self.innovations else None)
+        if self.observe is not None:
+            collected(self.observe(flying.moment()), numbers)
         flying.move()
-        after = packing.arrays((flying.truth, flying.belief, flying.command, flying.memory))
-        state = [x for part, core in zip(after, packing.cores, strict=True) for x in recorder.numbers(part, core)]
-        program = recorder.program(state, made.numbers)
-    return RecordedTick(program, clock, made.innovations, max(1, most_made // max(1, packing.trials * program.made)))
+        self.after = flying.waiting()
+        state = self.slots.numbers(recorder, slots, flying.state(), self.after)
+        self.results = recorder.results(state, numbers)
+
+    def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
+        """Return the inputs of n ticks from the k-th on; what nothing depends on is not even looked up."""
+        return [row for source in self.clock.sources for row in source.rows(k, n, used)]
 
 
-class _OnSymbols(Flying):
+class OnSymbols(Flying):
     """A flight whose states are symbols."""
 
     def __init__(self, loop: Loop, clock: Clock) -> None:
@@ -53,10 +107,14 @@ class _OnSymbols(Flying):
     def draw(self, instrument: Instrument) -> Any:
         """Return the symbols of noise that is drawn when the tick is run."""
         stream = instrument.noise
-        return None if stream is None else self._clock.found(stream, _Noise(stream), [(stream.size,)])[0]
+        return None if stream is None else self._clock.found(stream, Noise(stream), [(stream.size,)])[0]
+
+    def part(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Record a part, or note that Python calls it."""
+        return self._clock.recorder.part(name, function, args)
 
 
-class _Noise(NamedTuple):
+class Noise(NamedTuple):
     """The noise of an instrument, as an input of every tick."""
 
     stream: Stream
@@ -67,61 +125,23 @@ class _Noise(NamedTuple):
         return [of_trials(taken) if next(used) else None]
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """Where the numbers of a part of an innovation are."""
+class RecordedTick:
+    """A tick that can be run: one program, or stages with Python between them."""
 
-    first: int
-    core: Core
-    test: bool
-
-    def read(self, made: np.ndarray) -> np.ndarray:
-        """Return them as the array that they are, (trials, ...)."""
-        values = made[:, self.first : self.first + math.prod(self.core)].reshape(len(made), *self.core)
-        return values != 0.0 if self.test else values.copy()
-
-
-class Made(NamedTuple):
-    """An innovation that a tick makes."""
-
-    name: str
-    time: Instant
-    tree: Any  # with _Numbers in place of symbols
-
-    def read(self, made: np.ndarray) -> Any:
-        """Return it from what one tick has made, (trials, numbers)."""
-        return mapped(lambda leaf: leaf.read(made) if isinstance(leaf, _Numbers) else leaf, self.tree)
-
-
-class _Collected:
-    """The innovations of a tick while it is recorded."""
-
-    def __init__(self) -> None:
-        self.numbers: list[Any] = []
-        self.innovations: list[Made] = []
-
-    def collect(self, name: str, time: Any, made: Any) -> None:
-        """Take the innovation of an instrument."""
-        self.innovations.append(Made(name, time, mapped(self._numbered, made)))
-
-    def _numbered(self, leaf: Any) -> Any:
-        if not isinstance(leaf, Scalar) and not (isinstance(leaf, np.ndarray) and leaf.dtype == object):
-            return leaf
-        first, array = len(self.numbers), np.asarray(leaf, object)
-        self.numbers += list(array.ravel())
-        return _Numbers(first, array.shape, bool(array.size) and is_test(array.flat[0]))
-
-
-class RecordedTick(NamedTuple):
-    """A tick that can be run."""
-
-    program: Program
-    clock: Clock
-    made: list[Made]
-    most: int  # ticks at once
+    def __init__(self, recording: Recording) -> None:
+        self.recording, self.clock, self.made = recording, recording.clock, recording.made
+        self.after, recorder, results = recording.after, recording.recorder, recording.results or []
+        self.numbers = len(results) - recorder.state_size  # of innovations
+        self.most = max(1, MOST_MADE // max(1, recorder.trials * self.numbers))  # ticks at once
+        self.stages = Stages(recorder, results) if recorder.cuts else None
+        if self.stages is None:
+            program = Program(recorder.trials, recorder.tape, results, recorder.state_size, recorder.given)
+            self.program, self._used = program, program.used
+        else:
+            self._used = [True] * sum(one.memory is None for one in recorder.given)
 
     def longest(self, k: int, most: int) -> int:
-        """Return how many ticks from the k-th on may be run at once: 0 if it is not for that one."""
+        """Return how many ticks from the k-th on may be run at once: 0 if the tick is of another kind."""
         guards = self.clock.guards
         if not all(guard.holds(k) for guard in guards):
             return 0
@@ -130,10 +150,109 @@ class RecordedTick(NamedTuple):
             n //= 2
         return n
 
-    def rows(self, k: int, n: int) -> list[Rows | None]:
-        """Return the inputs of n ticks from the k-th on; what nothing depends on is not even looked up."""
-        used = iter(self.program.used)
-        return [row for source in self.clock.sources for row in source.rows(k, n, used)]
+    def run(self, state: np.ndarray, k: int, n: int) -> list[tuple[RecordedTick, np.ndarray]]:
+        """Run up to n ticks from the k-th on, in place; return them with what they make (ticks, trials, numbers).
+
+        Fewer are run where a part in Python returns another structure; the tick with that comes last.
+        """
+        made = np.empty((n, self.recording.recorder.trials, self.numbers))
+        rows = self.recording.rows(k, n, iter(self._used))
+        if self.stages is None:
+            self.program.run(state, rows, n, of_steps(made) if self.numbers else None)
+            return [(self, made)]
+        done, other = self.stages.run(state, rows, k, made)
+        if other is not None:
+            for stream in self._streams():
+                stream.give_back(n - done - 1)
+            following = (row and row.shifted(done * row.time_step) for row in rows)
+            by_source = {key: [next(following) for _ in found] for key, found in self.clock.symbols.items()}
+            tick, numbers = self._discovered(*other, state, k + done, by_source)
+            return [(self, made[:done]), (tick, numbers[None])]
+        return [(self, made)]
+
+    def _discovered(
+        self, number: int, tree: Any, state: np.ndarray, k: int, rows: dict[Any, list[Any]]
+    ) -> tuple[RecordedTick, np.ndarray]:
+        """Compute the tick in which a part returns another structure."""
+        known = [cut.returned for cut in self.recording.recorder.cuts[:number] if cut.returned]
+        values = self.stages.returned[:number] if self.stages else []
+        discovery = _Discovery(self.recording, known, values, rows)
+        discovery.returns(tree)
+        return discovery.run(state, k)
 
     def _streams(self) -> Iterator[Stream]:
-        return (source.stream for source in self.clock.sources if isinstance(source, _Noise))
+        return (source.stream for source in self.clock.sources if isinstance(source, Noise))
+
+
+def discover(
+    recording: Recording, state: np.ndarray, k: int, rows: dict[Any, list[Any]] | None = None
+) -> tuple[RecordedTick, np.ndarray]:
+    """Compute a tick with parts in Python for the first time, in place; return it and what it makes.
+
+    `rows` are inputs that are not to be asked for, by the key of their source: for noise, the stream; and changes of
+    parameters, by their identity.
+    """
+    return _Discovery(recording, [], [], rows or {}).run(state, k)
+
+
+class _Discovery:
+    """A tick that is computed while it is found out what its parts in Python return."""
+
+    def __init__(
+        self, recording: Recording, known: list[Returned], values: list[np.ndarray], rows: dict[Any, list[Any]]
+    ) -> None:
+        self.recording, self.known, self.values, self.rows = recording, known, values, rows
+
+    def returns(self, tree: Any) -> None:
+        """Take what the next part returns, and record again what comes after it."""
+        old = self.recording
+        one = Returned(tree, old.recorder.trials)
+        values = np.empty((old.recorder.trials, one.size))
+        one.write(tree, values)
+        self.known, self.values = [*self.known, one], [*self.values, values]
+        try:
+            self.recording = replace(old, returned=self.known)
+        except Exception as error:  # the state has changed its structure
+            raise self._given_up(error) from error
+
+    def _given_up(self, error: Exception) -> NotRecordable:
+        """Leave the tick as if it had not begun."""
+        for key in self.rows:
+            if isinstance(key, Stream):
+                key.give_back(1)
+        return NotRecordable(error)
+
+    def run(self, state: np.ndarray, k: int) -> tuple[RecordedTick, np.ndarray]:
+        """Go on to the end of the tick."""
+        while (results := self.recording.results) is None:
+            cut = self.recording.recorder.cuts[-1]
+            try:
+                tree = cut.call(self._evaluated(cut.operands, state, k), k)
+            except Exception as error:  # whoever flies tick by tick meets the error too, if it is the part's own
+                raise self._given_up(error) from error
+            self.returns(tree)
+        size = self.recording.recorder.state_size
+        numbers = self._evaluated(results, state, k)
+        state[...] = numbers[:, :size]
+        return RecordedTick(self.recording), numbers[:, size:]
+
+    def _evaluated(self, results: list[int], state: np.ndarray, k: int) -> np.ndarray:
+        """Compute entries of the tape."""
+        recorder, clock = self.recording.recorder, self.recording.clock
+        for (key, symbols), source in zip(clock.symbols.items(), clock.sources, strict=True):
+            if key not in self.rows:
+                self.rows[key] = source.rows(k, 1, iter([True] * len(symbols)))
+        columns, rows = dict(enumerate(state.T)), iter([row for key in clock.symbols for row in self.rows[key]])
+        for one in recorder.given:
+            given = next(rows) if one.memory is None else None
+            if not one.size:
+                continue
+            if given is not None:
+                block = given.read(recorder.trials, one.size)
+            else:  # what is known of a parameter is its change
+                memory = one.memory.reshape(recorder.trials if one.trial_step else 1, one.size)
+                block = memory + self.rows.get(id(one.original), [0.0])[0]
+            columns |= {one.slot + i: column for i, column in enumerate(block.T)}
+        for cut, values in zip(recorder.cuts, self.values, strict=False):
+            columns |= {cut.slot + i: column for i, column in enumerate(values.T)}
+        return evaluated(recorder.tape, results, columns.__getitem__, recorder.trials)

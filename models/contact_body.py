@@ -53,7 +53,7 @@ class ContactBody:
 
     def __post_init__(self) -> None:
         e_T = self.restitution if self.tangential_restitution is None else self.tangential_restitution
-        points = _points(self.points_B)
+        points = checked_points(self.points_B)
         if not self.surfaces:
             raise InputError("surfaces: there is nothing to touch; give at least one Plane or Sphere")
         if self.sweeps < 1:
@@ -63,11 +63,11 @@ class ContactBody:
             "Theta": check.inertia("Theta", self.Theta),
             "points_B": points,
             "surfaces": tuple(self.surfaces),
-            "restitution": _fraction("restitution", self.restitution),
+            "restitution": fraction("restitution", self.restitution),
             "friction": check.non_negative("friction", self.friction),
             "gravity_I": check.vector("gravity_I", self.gravity_I, 3),
             "radii": _radii(self.radii, len(points)),
-            "tangential_restitution": _fraction("tangential_restitution", e_T),
+            "tangential_restitution": fraction("tangential_restitution", e_T),
             "tolerance": float(check.positive("tolerance", self.tolerance)),
         }
         for name, value in checked.items():
@@ -138,7 +138,8 @@ def _energy(r_IB, w_B, v_I, m, Theta, g_I):
     return perfect_constraint.kinetic_energy(v_I, 0.0, w_B, m, Theta) - m * (g_I @ r_IB)
 
 
-def _points(points_B: Any) -> Array:
+def checked_points(points_B: Any) -> Array:
+    """Return points of a body, (points, 3)."""
     points = check.finite("points_B", points_B, (3,))
     if points.ndim != 2 or not len(points):
         raise InputError(f"points_B: expected (points, 3) with at least one point, got {points.shape}")
@@ -152,7 +153,8 @@ def _radii(radii: Any, points: int) -> Array:
     return np.broadcast_to(checked, (points,))
 
 
-def _fraction(name: str, x: Any) -> Array:
+def fraction(name: str, x: Any) -> Array:
+    """Return numbers from 0 to 1."""
     checked = check.non_negative(name, x)
     if (checked > 1.0).any():
         raise InputError(f"{name}: {checked.max():g} is above 1; give a number from 0 to 1")

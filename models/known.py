@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from gnc import spatial
+from gnc.batch import batched
 from gnc.draws import Draws
 from gnc.errors import InputError
+from gnc.linalg import cross
 from gnc.models.actuators.effector import Effector
 from gnc.models.craft.base import Nominal, Report
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.loads.base import load_wrench
 
 Array = Any
 
@@ -31,6 +35,8 @@ class Known:
     control_s: float  # time between commands
     draws: Draws  # for what is not known at the start
     others: Mapping[str, Nominal] = field(default_factory=dict)  # other craft, as believed
+    events: Mapping[str, Any] = field(default_factory=dict)  # sections of what is to happen, as believed
+    planned: Sequence[Callable[[Any], Array]] = ()  # time -> (6) what motions that guidance plans do to the body
 
     @property
     def trials(self) -> int:
@@ -66,8 +72,25 @@ class Known:
                 total = total + effector.wrench_B(made, q_IB, env)[..., :3]
         return total
 
+    def pose_wrench_B(self, q_IB: Array, command: tuple[Array, ...], report: Report, env: Any) -> Array:
+        """Return the wrench (..., 6) about the body's origin that is known to act: loads, and what was commanded."""
+        total = _about_origin(load_wrench(self.loads, q_IB, env), self.M)
+        for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
+            if not effector.internal:
+                made = effector.wrench_B(effector.act(u, state, self.h)[0], q_IB, env)
+                none = np.zeros((*np.shape(q_IB)[:-1], 6 - made.shape[-1]))
+                total = total + (np.concatenate([made, none], axis=-1) if none.shape[-1] else made)
+        return total
+
     def rho_B(self, truth: Any) -> Array:
         """Return the wheels' momentum (..., 3) at time zero, by their tachometers and the axes that are believed in."""
         states = getattr(truth, "effectors", ())
         stored = [e.momentum_B(s) for e, s in zip(self.effectors.values(), states, strict=True) if e.internal]
         return sum(stored[1:], stored[0]) if stored else np.zeros((self.trials, 3))
+
+
+@batched("(6),(6,6)->(6)")
+def _about_origin(load_B, M):
+    """Return a load on the centre of mass as a wrench about the origin."""
+    _, c_B, _ = spatial.parts(M)
+    return np.concatenate([load_B[:3] + cross(c_B, load_B[3:]), load_B[3:]])

@@ -1,10 +1,9 @@
 """The command `gnc`.
 
-Exit code 0: done; 1: ran, and a stated check failed; 2: bad input, with one line on standard error; 130: interrupted.
+Exit codes and errors: see `gnc.scenarios.exits`.
 Whatever is slow to import is imported inside the command that needs it.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,10 @@ import typer
 
 from gnc import __version__
 from gnc.errors import InputError
+from gnc.scenarios import exits
 from gnc.scenarios.design import app as design
+from gnc.scenarios.exits import CHECK_FAILED, Stopped
+from gnc.scenarios.export import app as export
 from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
@@ -22,16 +24,11 @@ from gnc.scenarios.study.command import app as study
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
 
-CHECK_FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
-
-
-class Stopped(Exception):
-    """An interrupt that left something, which the message names."""
+app.add_typer(export, name="export")
 
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
@@ -39,22 +36,7 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on s
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    try:
-        code = app(arguments, prog_name="gnc", standalone_mode=False) or 0
-    except InputError as error:
-        return _complain(str(error), BAD_INPUT)
-    except typer.TyperException as error:
-        return _complain(error.format_message(), BAD_INPUT)
-    except Stopped as early:
-        return _complain(str(early), INTERRUPTED)
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    return _complain("interrupted", code) if code == INTERRUPTED else code
-
-
-def _complain(message: str, code: int) -> int:
-    print("gnc:", " ".join(message.split()), file=sys.stderr)
-    return code
+    return exits.ended(lambda words: app(words, prog_name="gnc", standalone_mode=False), arguments)
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,6 +51,7 @@ def _gnc(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    traceback: Annotated[bool, typer.Option(exits.TRACEBACK, help="Show where an error comes from.")] = False,
 ) -> None:
     """Structure-preserving integrators, filters and controllers, flown in closed loop."""
     if context.invoked_subcommand is None:
@@ -77,32 +60,98 @@ def _gnc(
 
 @app.command("list")
 def _list(as_json: Json = False) -> None:
-    """List the built-in scenarios and the cases of the papers."""
+    """List the built-in missions and the cases of the papers."""
     from gnc.scenarios import display, papers
-    from gnc.scenarios.catalogue import SCENARIOS
+    from gnc.scenarios.missions.load import titles
 
-    cases = {case.name: case.title for case in papers.cases()}
+    cases, missions = {case.name: case.title for case in papers.cases()}, titles()
     if as_json:
-        named = {"scenarios": SCENARIOS, "cases": cases}
+        named = {"missions": missions, "cases": cases}
         print(display.as_json({k: [{"name": n, "title": t} for n, t in v.items()] for k, v in named.items()}))
         return
-    display.table("scenarios", ("name", "title"), list(SCENARIOS.items()))
+    display.table("missions", ("name", "title"), list(missions.items()))
     print()
     display.table("cases (gnc reproduce NAME)", ("name", "title"), list(cases.items()))
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in scenario, or a TOML file.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."),
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
 
 
 @app.command("show")
 def _show(name: Name, settings: Settings = None) -> None:
-    """Print the complete file of a scenario, to copy and edit."""
+    """Print the complete file of a mission, to copy and edit, with what is perfect in it."""
     from gnc.config import dump
-    from gnc.scenarios.run import resolve
+    from gnc.scenarios.missions.load import read
+    from gnc.scenarios.missions.perfect import perfect
 
-    print(dump(resolve(name, settings or ())[1]), end="")
+    mission = read(name, settings or ())
+    print(dump(mission), end="")
+    print("\n# What the truth shares with flight software here, or leaves out:")
+    for line in perfect(mission):
+        print(f"# - {line}")
+
+
+@app.command("parts")
+def _parts(
+    slot: Annotated[str | None, typer.Argument(help="Such as sensor; none: all slots.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="Such as star-tracker: its fields.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the parts that missions are put together from, or the fields of one."""
+    from gnc.scenarios import display
+    from gnc.scenarios.missions import catalogue
+
+    rows: list[tuple[str, ...]]
+    header: tuple[str, ...]
+    if slot is not None and kind is not None:
+        rows = list(catalogue.fields(catalogue.part(slot, kind)))
+        header = ("field", "default", "value", "what it is")
+        title = f"{slot} {kind}: {catalogue.about(catalogue.part(slot, kind))}"
+    else:
+        slots = [slot] if slot is not None else list(catalogue.PACKAGES)
+        found = [(one, name, part) for one in slots for name, part in catalogue.of_slot(one).items()]
+        rows = [(one, name, catalogue.about(part)) for one, name, part in found]
+        header, title = ("slot", "kind", "what it is"), "parts"
+    if as_json:
+        print(display.as_json([dict(zip(header, row, strict=True)) for row in rows]))
+    else:
+        display.table(title, header, rows)
+
+
+@app.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of a mission's file, for editors."""
+    import json
+
+    from gnc.scenarios.missions import catalogue
+
+    print(json.dumps(catalogue.schema(), indent=1))
+
+
+@app.command("new")
+def _new(
+    name: Annotated[str, typer.Argument(help="Of the mission; the file is NAME.toml.")],
+    base: Annotated[str, typer.Option(help="The mission it begins with.")] = "pointing",
+) -> None:
+    """Write a commented file to begin a mission of your own with, and the schema for your editor beside it."""
+    import json
+
+    from gnc.files import replacing
+    from gnc.scenarios.missions import catalogue
+
+    path, beside = Path(f"{name}.toml"), Path("mission.schema.json")
+    if path.exists():
+        raise InputError(f"{path}: is there already; give another name")
+    text = catalogue.new(Path(name).name, base)
+    for file, content in ((beside, json.dumps(catalogue.schema())), (path, text)):
+        with replacing(file) as temporary:
+            temporary.write_text(content, encoding="utf-8")
+    print(f"wrote {path}; fly it: gnc run {path}")
 
 
 @app.command("run")
@@ -110,29 +159,34 @@ def _fly(
     name: Name,
     settings: Settings = None,
     seed: Seed = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the configuration's.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the file's.")] = None,
     trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
     as_json: Json = False,
 ) -> None:
-    """Fly a scenario in closed loop; leave a table, figures and labelled results."""
+    """Fly a mission in closed loop; leave a table, figures and labelled results."""
     from gnc.scenarios import display, progress, run
+    from gnc.scenarios.missions.flight import fly
+    from gnc.scenarios.missions.load import read
 
     if trial is not None and trials is not None:
         raise InputError("give --trials or --trial, not both")
-    found, config = run.resolve(name, settings or ())
-    chosen = [trial] if trial is not None else range(trials or config.trials)
-    folder = out if out is not None else Path("out", "run", found.name)
-    with progress.bar(found.name) as moved:
-        outcome = run.run(found, config, config.seed if seed is None else seed, chosen, folder, moved)
+    changes = [f"run.{key}={value}" for key, value in (("seed", seed), ("trials", trials)) if value is not None]
+    mission = read(name, [*(settings or ()), *changes])
+    folder = out if out is not None else Path("out", "run", mission.name)
+    with progress.bar(mission.name) as moved:
+        flight = fly(
+            mission, None if trial is None else [trial], progress=moved, ready=lambda: run.make_directory(folder)
+        )
+        flight = run.write(flight, folder)
     if as_json:
-        print(display.as_json(outcome.report()))
+        print(display.as_json(run.report(flight)))
     else:
-        run.show(outcome)
-    if outcome.interrupted:
-        t = float(outcome.flight["time"].values[-1])
-        raise Stopped(f"stopped at {t:g} s of {config.duration_s:g} s; {folder} has what was flown")
-    if not outcome.ok:
+        run.show(flight)
+    if flight.interrupted:
+        t = float(flight.signals["time"].values[-1])
+        raise Stopped(f"stopped at {t:g} s of {mission.run.duration_s:g} s; {folder} has what was flown")
+    if not flight.verdict.ok:
         raise typer.Exit(CHECK_FAILED)
 
 
@@ -151,20 +205,19 @@ def _simulate(
     as_json: Json = False,
 ) -> None:
     """Fly one trial and write its measurements as a log for gnc replay, with the configuration beside it."""
-    from gnc.scenarios import display, progress, run, simulate
+    from gnc.scenarios import display, progress, simulate
+    from gnc.scenarios.missions.load import read
 
     simulate.check_log(name, log)
-    found, config = run.resolve(name, settings or ())
-    chosen = config.seed if seed is None else seed
-    with progress.bar(found.name) as moved:
-        outcome = simulate.simulate(found, config, chosen, trial, log, moved)
+    mission = read(name, [*(settings or ()), *([] if seed is None else [f"run.seed={seed}"])])
+    with progress.bar(mission.name) as moved:
+        outcome = simulate.simulate(mission, trial, log, moved)
     if as_json:
         print(display.as_json(outcome.report()))
     else:
         simulate.show(outcome)
     if outcome.interrupted:
-        print(f"gnc: stopped at {outcome.until_s:g} s of {config.duration_s:g} s", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
+        raise Stopped(f"stopped at {outcome.until_s:g} s of {mission.run.duration_s:g} s; {log} has what was flown")
 
 
 @app.command("report")
@@ -202,11 +255,10 @@ def _monte_carlo(
     """Fly many dispersed trials; statistics, worst trials, bands; survives a kill."""
     from gnc.scenarios import display, monte_carlo
 
-    found, config, folder = monte_carlo.resolve(name, settings or (), seed, trials, out, resume)
-    with monte_carlo.bar(found.name) as moved:
-        campaign = monte_carlo.run(
-            found.name,
-            config,
+    mission, folder = monte_carlo.resolve(name, settings or (), seed, trials, out, resume)
+    with monte_carlo.bar(mission.name) as moved:
+        outcome = monte_carlo.run(
+            mission,
             folder,
             resume=resume is not None,
             on=monte_carlo.engine(engine, workers, address),
@@ -216,9 +268,11 @@ def _monte_carlo(
             progress=moved,
         )
     if as_json:
-        print(display.as_json(monte_carlo.report(found.name, campaign, folder)))
+        print(display.as_json(monte_carlo.report(outcome)))
     else:
-        monte_carlo.show(found.name, campaign, folder)
+        monte_carlo.show(outcome)
+    if not outcome.ok:
+        raise typer.Exit(CHECK_FAILED)
 
 
 @app.command("reproduce")

@@ -1,17 +1,18 @@
-"""A scenario as a Monte Carlo campaign: `gnc monte-carlo`."""
+"""A mission as a Monte Carlo campaign: `gnc monte-carlo`."""
 
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gnc import config as configuration
+from gnc.checks import Check, bound_text
 from gnc.config import dump, flat
 from gnc.errors import InputError
 from gnc.files import replacing
@@ -20,22 +21,39 @@ from gnc.montecarlo.campaign import Campaign, Progress
 from gnc.montecarlo.dask_engine import Dask
 from gnc.montecarlo.engines import Engine, InProcess, LocalProcesses
 from gnc.montecarlo.export import check_format, export
-from gnc.montecarlo.flight import Results
 from gnc.montecarlo.store import read_manifest
-from gnc.scenarios import dispersed, monte_carlo_figures
-from gnc.scenarios import run as run_scenario
-from gnc.scenarios.catalogue import scenario
-from gnc.scenarios.display import table
+from gnc.scenarios import monte_carlo_figures
+from gnc.scenarios.display import number, table
+from gnc.scenarios.missions import dispersal
+from gnc.scenarios.missions.flight import Flight, fly
+from gnc.scenarios.missions.load import read
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.requirements.base import resolve as resolve_signal
+from gnc.scenarios.missions.verdict import judge_campaign
 from gnc.scenarios.plots import save_figure
 from gnc.scenarios.run import CONFIG
-from gnc.scenarios.scenario import Scenario, ScenarioConfig, record_times
-from gnc.scenarios.trials import NEES, ScenarioFlight
+from gnc.scenarios.trials import MissionFlight
 
 TEXT = "~toml"  # whole configuration among its keys, after all others, so that a difference is told by its key
 ENGINES = ("local", "dask")
 COLUMNS = ("mean", "std", "p50", "p95", "p99.7", "max")
 SHOWN = 8  # rows of what could be a long list
 FALSE_DISCOVERY = 0.05  # share of the sensitivities told that may be chance
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A campaign and whether its mission's requirements are met."""
+
+    mission: Mission
+    campaign: Campaign
+    checks: Sequence[Check]
+    out: Path
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that is asked is met."""
+        return all(check.ok for check in self.checks)
 
 
 def resolve(
@@ -45,30 +63,29 @@ def resolve(
     trials: int | None,
     out: Path | None,
     resume: Path | None,
-) -> tuple[Scenario, ScenarioConfig, Path]:
-    """Return scenario, configuration and directory; a campaign that is resumed knows its own configuration."""
-    changes = {key: value for key, value in (("seed", seed), ("trials", trials)) if value is not None}
+) -> tuple[Mission, Path]:
+    """Return mission and directory; a campaign that is resumed knows its own mission."""
+    changes = [f"run.{key}={value}" for key, value in (("seed", seed), ("trials", trials)) if value is not None]
     if resume is None:
         if name is None:
-            raise InputError("give a scenario or a TOML file, or --resume DIR to go on with a campaign")
-        found, config = run_scenario.resolve(name, settings)
-        return found, config.model_copy(update=changes), out or Path("out", "monte-carlo", found.name)
+            raise InputError("give a mission or a file, or --resume DIR to go on with a campaign")
+        mission = read(name, [*settings, *changes])
+        return mission, out or Path("out", "monte-carlo", mission.name)
     if out is not None:
         raise InputError("give --out for a new campaign or --resume for an old one, not both")
-    found, stored = _stored(resume)
-    config = stored
+    stored = _stored(resume)
+    mission = stored
     if name is not None:
-        found, config = run_scenario.resolve(name)
-        config = config.model_copy(update={"seed": stored.seed, "trials": stored.trials})
-    config = configuration.override(config, list(settings)).model_copy(update=changes)
-    return found, stored if flat(config) == flat(stored) else config, resume
+        mission = configuration.override(read(name), [f"run.seed={stored.run.seed}", f"run.trials={stored.run.trials}"])
+    given = [*settings, *changes]
+    mission = configuration.override(mission, given) if given else mission
+    return (stored if flat(mission) == flat(stored) else mission), resume
 
 
-def _stored(folder: Path) -> tuple[Scenario, ScenarioConfig]:
-    """Return the scenario of the campaign in a directory."""
-    text = read_manifest(folder).configuration.get(TEXT, "")
-    found = scenario(str(tomllib.loads(text).get("scenario")))
-    return found, configuration.parse(text, found.Config, str(folder / "manifest.json"))
+def _stored(folder: Path) -> Mission:
+    """Return the mission of the campaign in a directory."""
+    text = str(read_manifest(folder).configuration.get(TEXT, ""))
+    return configuration.parse(text, Mission, str(folder / "manifest.json"))
 
 
 def engine(kind: str, workers: int, address: str | None) -> Engine:
@@ -83,8 +100,7 @@ def engine(kind: str, workers: int, address: str | None) -> Engine:
 
 
 def run(
-    name: str,
-    config: ScenarioConfig,
+    mission: Mission,
     out: Path,
     *,
     resume: bool = False,
@@ -93,51 +109,67 @@ def run(
     until_ci: float | None = None,
     exports: Sequence[Path] = (),
     progress: Callable[[Progress], None] = lambda _: None,
-) -> Campaign:
-    """Fly the campaign of a scenario, with the trials and the seed of its configuration."""
+) -> Outcome:
+    """Fly the campaign of a mission, with the trials and the seed of its file."""
     for path in exports:
         check_format(path)
-    probe = _probe(name, config)
-    flight = ScenarioFlight(name, config, config.seed)
-    histories = [key for key, values in probe.items() if values.ndim > 1]
+    probe = _probe(mission)
     found = campaign.run(
-        flight,
-        flat(config) | {TEXT: dump(config)},
-        config.seed,
-        config.trials,
+        MissionFlight(mission, mission.run.seed),
+        flat(mission) | {TEXT: dump(mission)},
+        mission.run.seed,
+        mission.run.trials,
         out,
         resume=resume,
         engine=on,
         chunk_size=chunk_size,
         until_ci=until_ci,
-        consistency={key: n for key, n in NEES.items() if key in probe},
-        times_s=dict.fromkeys(histories, record_times(config)),
+        consistency=_consistency(probe),
+        times_s=dict.fromkeys(probe.verdict.over_time, probe.signals["time"].values),
         progress=progress,
     )
+    for line in found.damaged:
+        print("gnc:", line, file=sys.stderr)
     with replacing(out / CONFIG) as path:
-        path.write_text(dump(config), encoding="utf-8")
-    steps = found.timing["flown_trials"] * round(config.duration_s / config.truth_step_s)
+        path.write_text(dump(mission), encoding="utf-8")
+    steps = found.timing["flown_trials"] * round(mission.run.duration_s / mission.run.truth_step_s)
     found.timing["trial_steps_per_s"] = steps / found.timing["fly_s"]
     for path in exports:
         export(found.table, path)
     for figure, draw in monte_carlo_figures.draw(found).items():
         save_figure(draw, out / f"{figure}.png")
+    return Outcome(mission, found, judge_campaign(mission, found.table), out)
+
+
+def _probe(mission: Mission) -> Flight:
+    """Fly one nominal trial: bad input shows itself here, before anything is written."""
+    dispersal.groups(mission, mission.run.seed, np.arange(0))
+    return fly(mission.model_copy(update={"dispersions": {}}), [0], mission.run.seed, judged_only=True)
+
+
+def _consistency(probe: Flight) -> dict[str, int]:
+    """Return the histories that are normalised squares, with their nominal means."""
+    there, found = probe.signals.data_vars, {}
+    for name in probe.verdict.over_time:
+        try:
+            nominal = probe.signals[resolve_signal(name, there, probe.mission.craft)].attrs.get("nominal")
+        except InputError:  # arithmetic of several signals
+            continue
+        if nominal is not None:
+            found[name] = int(nominal)
     return found
 
 
-def _probe(name: str, config: ScenarioConfig) -> Results:
-    """Fly one nominal trial: bad input shows itself here, before anything is written."""
-    dispersed.groups(config, (), config.seed, np.arange(0))
-    return ScenarioFlight(name, config.model_copy(update={"dispersions": {}}), config.seed).fly(np.arange(1))
-
-
-def report(name: str, found: Campaign, out: Path) -> dict[str, Any]:
+def report(outcome: Outcome) -> dict[str, Any]:
     """The outcome for machines; only `timing` depends on time and machine."""
+    found, out = outcome.campaign, outcome.out
     worst = {
         metric: [{"trial": trial, "replay": replay(out, trial)} for trial in trials]
         for metric, trials in found.summary["worst"].items()
     }
-    return {"scenario": name, **found.summary, "worst": worst, "timing": found.timing, "out": str(out)}
+    checks = [asdict(check) for check in outcome.checks]
+    told = {"scenario": outcome.mission.name, **found.summary, "worst": worst, "checks": checks, "ok": outcome.ok}
+    return {**told, "timing": found.timing, "out": str(out)}
 
 
 def replay(out: Path, trial: int) -> str:
@@ -145,14 +177,17 @@ def replay(out: Path, trial: int) -> str:
     return f"gnc run {out / CONFIG} --trial {trial}"
 
 
-def show(name: str, found: Campaign, out: Path) -> None:
+def show(outcome: Outcome) -> None:
     """The outcome for people."""
+    found, out, name = outcome.campaign, outcome.out, outcome.mission.name
     told, lost = found.summary, found.summary["lost"]
     rows = [(key, *[_cell(x[c]) for c in COLUMNS]) for key, x in told["metrics"].items()]
     table(f"{name}: {told['trials']} trials, seed {told['seed']}, {len(lost)} lost", ("metric", *COLUMNS), rows)
     print()
+    checks = [(c.name, number(c.value), bound_text(c), c.note, "ok" if c.ok else "FAILED") for c in outcome.checks]
+    table("requirements, all trials together", ("requirement", "value", "bound", "note", "ok"), checks)
     if p := told["success"]:
-        print(f"success {p['p']:.4f}, 95 % interval {p['lo']:.4f} to {p['hi']:.4f} (Wilson)")
+        print(f"success {p['p']:.4f}, 95 % interval {p['lo']:.4f} to {p['hi']:.4f} (Wilson), each trial by itself")
     for key, x in told["consistency"].items():
         if x["mean"] is None:  # all trials are lost
             continue
@@ -180,7 +215,7 @@ def _show_sensitivities(rows: list[dict[str, Any]]) -> None:
         (r["metric"], r["input"].removeprefix("input."), f"{r['rho']:+.3f}", f"{r['p_adjusted']:.1e}") for r in told
     ]
     if cells:
-        table("what goes with what", ("metric", "dispersed field", "rank correlation", "p adjusted"), cells)
+        table("what goes with what", ("metric", "drawn or dispersed", "rank correlation", "p adjusted"), cells)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""Fly one trial of a scenario and leave its measurements as a log, with the configuration by which replay reads it."""
+"""Fly one trial of a mission and leave its measurements as a log, with the configuration by which replay reads it."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,22 +13,25 @@ import numpy as np
 from gnc.config.base import validate
 from gnc.config.toml_text import dump
 from gnc.errors import InputError
+from gnc.estimators.navigation.attitude import AttitudeNavigation
+from gnc.estimators.navigation.free_body import TargetNavigation
 from gnc.files import replacing
-from gnc.scenarios import dispersed
-from gnc.scenarios.attitude.navigation import MekfNavigation
-from gnc.scenarios.proximity.navigation import TargetNavigation
+from gnc.loop import Loop
+from gnc.scenarios.missions import dispersal
+from gnc.scenarios.missions.build import Prepared, prepare
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.navigating import CraftNavigation
+from gnc.scenarios.missions.world import Controls, Navigations
 from gnc.scenarios.replay.attitude_recorder import AttitudeRecorder
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import check_path, write_log
 from gnc.scenarios.replay.pose_recorder import PoseRecorder
 from gnc.scenarios.replay.recorder import Recorder
-from gnc.scenarios.scenario import Scenario, ScenarioConfig
 
 RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
-    MekfNavigation: AttitudeRecorder,
+    AttitudeNavigation: AttitudeRecorder,
     TargetNavigation: PoseRecorder,
 }
-SIMULATED = "pointing, attitude-only, rendezvous and docking"
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 
@@ -49,23 +53,12 @@ class Simulated:
         return {**asdict(self), "log": str(self.log), "config": str(self.config)}
 
 
-def simulate(
-    scenario: Scenario,
-    config: ScenarioConfig,
-    seed: int,
-    trial: int,
-    log: Path,
-    progress: Callable[[int, int], None] | None = None,
-) -> Simulated:
+def simulate(mission: Mission, trial: int, log: Path, progress: Callable[[int, int], None] | None = None) -> Simulated:
     """Fly a trial, write the log in the format of its suffix, and the configuration beside it."""
     check_path(log)
-    group = dispersed.groups(config, scenario.dispersible, seed, np.array([trial]))[0]
-    prepared = scenario.build(group.config, seed, group.trials)
-    kind = RECORDERS.get(type(prepared.loop.navigation))
-    if kind is None:
-        raise InputError(f"scenario: {scenario.name} cannot be simulated to a log; {SIMULATED} can")
-    recorder = kind(group.config, prepared.loop.navigation, prepared.belief, prepared.loop.h)
-    loop = recorder.connected(prepared.loop)
+    seed = mission.run.seed
+    prepared = prepare(dispersal.groups(mission, seed, np.array([trial]))[0], seed)
+    loop, recorder = _connected(mission, prepared)
     flown = loop.fly(prepared.truth, prepared.belief, prepared.memory, progress=progress)
     columns = recorder.columns()
     steps = np.diff(columns["t_s"])
@@ -80,11 +73,37 @@ def simulate(
     except OSError as error:
         raise InputError(f"--log {log}: {(error.strerror or str(error)).lower()}; give a file to write") from None
     until_s, cut = flown.ticks * loop.h, flown.ticks < loop.steps
-    return Simulated(scenario.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut)
+    return Simulated(mission.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut)
+
+
+def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, Recorder]:
+    """Return the loop with a recorder in place of the filter of its only flight software."""
+    software = prepared.observer.software
+    if len(software) != 1:
+        raise InputError("software: a log is of one craft; give a mission with one flight software")
+    name, own = next(iter(software.items()))
+    kind = RECORDERS.get(type(own.navigation.inner))
+    if kind is None:
+        navigation = mission.software[name].navigation.kind_name()
+        raise InputError(
+            f"software.{name}.navigation: replay has no {navigation!r}; give one that it has, such as mekf"
+        )
+    recorder = kind(own.navigation.inner, prepared.belief[0].filter, own.navigation.sensors, prepared.loop.h)
+    inner: Any = recorder
+    watched = {name: dataclasses.replace(own, navigation=CraftNavigation(inner, own.navigation.sensors))}
+    place = list(mission.craft).index(prepared.observer.seen[name])
+    loop = dataclasses.replace(
+        prepared.loop,
+        navigation=Navigations(watched),
+        controller=dataclasses.replace(prepared.loop.controller, law=Controls(watched)),
+        instruments=[recorder.noting(instrument, place) for instrument in prepared.loop.instruments],
+        compiled=False,
+    )
+    return loop, recorder
 
 
 def check_log(name: str, log: Path) -> None:
-    """Refuse to write over the scenario's own file."""
+    """Refuse to write over the mission's own file."""
     if log.with_suffix(".toml").resolve() == Path(name).resolve():
         raise InputError(f"--log {log}: its configuration would replace {name}; give the log another name")
 

@@ -1,4 +1,4 @@
-"""A scenario as a campaign flies it: trial numbers in, arrays out; light to import, since every worker does."""
+"""A mission as a campaign flies it: trial numbers in, arrays out; light to import, since every worker does."""
 
 from __future__ import annotations
 
@@ -6,44 +6,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gnc.config.component import own_files
 from gnc.montecarlo.flight import LOST, SUCCESS, Results
-from gnc.montecarlo.sampling import columns
-from gnc.scenarios import dispersed
-from gnc.scenarios.catalogue import scenario
-from gnc.scenarios.scenario import ScenarioConfig, fly
-
-NEES = {"nees": 6, "pose_nees": 12}  # histories that are a normalised square over its dimension, with that dimension
+from gnc.montecarlo.sampling import INPUT
+from gnc.montecarlo.summary import TALLY
+from gnc.scenarios.missions.flight import DRAWN, flat, fly
+from gnc.scenarios.missions.mission import Mission
 
 
 @dataclass(frozen=True)
-class ScenarioFlight:
-    """A scenario that flies any of its trials, in any process."""
+class MissionFlight:
+    """A mission that flies any of its trials, in any process."""
 
-    name: str
-    config: ScenarioConfig
+    mission: Mission
     seed: int
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files of users' parts."""
+        return own_files(self.mission)
+
     def fly(self, trials: np.ndarray) -> Results:
-        """Return metrics, histories for bands, loss and success of each trial, beside what was dispersed in it."""
-        found = scenario(self.name)
-        flight = fly(found, self.config, self.seed, trials, only=found.judged)
-        if flight.attrs["interrupted"]:
+        """Return metrics, histories for bands, loss and success of each trial, beside what was drawn for it."""
+        flight = fly(self.mission, [int(k) for k in trials], self.seed, judged_only=True)
+        if flight.interrupted:
             raise KeyboardInterrupt
-        verdict = found.judge(self.config, flight)
+        verdict = flight.verdict
         results = {name: np.asarray(values, float) for name, values in verdict.per_trial.items()}
         results |= {name: np.asarray(values, float) for name, values in verdict.over_time.items()}
-        for name in NEES.keys() & results.keys():
-            results[name] = NEES[name] * results[name]
+        results |= {f"{TALLY}{name}": np.asarray(values, float) for name, values in verdict.tally.items()}
         results[LOST] = np.array([verdict.lost.get(int(trial), "") for trial in trials])
-        results[SUCCESS] = results[LOST] == "" if verdict.success is None else np.asarray(verdict.success)
-        return results | self._inputs(trials)
-
-    def _inputs(self, trials: np.ndarray) -> Results:
-        """Return the dispersed numbers of the trials, in their order."""
-        if not self.config.dispersions:
-            return {}
-        groups = dispersed.groups(self.config, (), self.seed, trials)
-        order = np.argsort(np.concatenate([group.trials for group in groups]), kind="stable")
-        back = np.argsort(np.argsort(trials, kind="stable"), kind="stable")
-        parts = [columns(group.fields) for group in groups]
-        return {name: np.concatenate([part[name] for part in parts])[order][back] for name in parts[0]}
+        results[SUCCESS] = np.asarray(verdict.success)
+        drawn = {name.removeprefix(DRAWN): values for name, values in flat(flight.drawn).items()}
+        return results | {f"{INPUT}{name}": np.asarray(values, float) for name, values in drawn.items()}

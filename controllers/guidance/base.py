@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
@@ -11,8 +12,24 @@ from gnc.parts import Part
 Array = Any
 
 
+class View(NamedTuple):
+    """What guidance is shown to tell how well it is followed."""
+
+    craft: str  # the own one
+    truth: Mapping[str, Any]  # states of all craft
+    estimate: Any
+    wanted: Array  # (trials, 4 or 8) the reference that holds
+    told: Mapping[str, Array]  # values of the own craft's signals
+    t: float
+
+
 class Guidance(Protocol):
-    """What makes references."""
+    """What makes references.
+
+    It may have `signals` with observe(view) -> values of them, which compare with the truth, and `notes`, signals of
+    its own memory, with told(memory) -> a tuple of their values (trials,) before the command. `wanted` is 8 if its
+    references are poses.
+    """
 
     def start(self, estimate: Any, report: Report) -> Any:
         """Return the memory before the first reference."""

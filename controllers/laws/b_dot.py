@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from gnc.controllers.laws.base import Demand, LawPart
 from gnc.errors import InputError
 from gnc.models.environment.constants import EARTH_MU
 from gnc.models.known import Known
+from gnc.models.sensors import Magnetometer
 
 Array = Any
 
@@ -38,17 +40,20 @@ class BdotPart(LawPart):
     demand: ClassVar[Demand] = "dipole"
     guided: ClassVar[bool] = False
     gain_Nms: Positive | None = None
-    """By default 2 n (1 + sin i) J_min: Avanzini and Giulietti 2012."""
+    """By default 2 n (1 + sin i) J_min, n of a circular orbit at the start: Avanzini, Giulietti 2012."""
 
     def build(self, known: Known) -> FieldLaw:
         """Return the law."""
+        rates = [sensor.rate_hz for sensor in known.sensors.values() if isinstance(sensor, Magnetometer)]
+        if not rates or not math.isclose(rates[0] * known.control_s, 1.0):
+            there = f"a magnetometer at {rates[0]:g} Hz" if rates else "none"
+            wanted = f"software.{known.craft}.rate_hz, {1.0 / known.control_s:g} Hz"
+            raise InputError(f"law = 'b-dot': needs a magnetometer at the rate of commands, {wanted}; there is {there}")
         if self.gain_Nms is not None:
             return FieldLaw(Bdot(gain=self.gain_Nms), known.control_s)
         r, v = known.sky.at(0.0).r_I, known.sky.at(0.0).v_I
         if not np.any(r):
             raise InputError("b-dot: there is no field in free space; give an orbit")
         normal = np.cross(r, v)
-        energy = 0.5 * v @ v - EARTH_MU / np.linalg.norm(r)
-        a = -0.5 * EARTH_MU / energy
-        rate, inclination = np.sqrt(EARTH_MU / a**3), np.arccos(normal[2] / np.linalg.norm(normal))
+        rate, inclination = np.sqrt(EARTH_MU / np.linalg.norm(r) ** 3), np.arccos(normal[2] / np.linalg.norm(normal))
         return FieldLaw(Bdot.tuned(known.J, rate, inclination), known.control_s)

@@ -10,11 +10,12 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import batched
-from gnc.config import NonNegative, Section
+from gnc.config import NonNegative, Positive, Section
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.attitude_belief import inertial_error
 from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
+from gnc.estimators.navigation.acquisition import Acquisition
 from gnc.estimators.navigation.base import Estimate
 from gnc.history import Signal
 from gnc.linalg import array
@@ -23,6 +24,7 @@ from gnc.models.known import Known
 from gnc.models.states import AttitudeState
 
 Array = Any
+UNKNOWN = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)), np.eye(6)  # before a search ends
 CERTAIN = 1e-6  # [rad, rad/s] at least: a filter without any doubt at the start has nothing to correct
 
 SIGNALS = {
@@ -79,14 +81,19 @@ def honesty(belief: Any, truth: Any) -> dict[str, Array]:
     """Return what a filter believes of its error, and whether that is true."""
     C = belief.C
     error, C_inertial = inertial_error(belief.q_IB, belief.P_B, C[..., :6, :6], truth.q_IB, truth.P_B)
-    sigma = np.degrees(_sigma3(C[..., :3, :3]))
-    return {"nees": consistency.nees(error, C_inertial), "sigma_deg": sigma, "recoveries": belief.recoveries}
+    nees = consistency.nees(error, C_inertial)
+    return {"nees": nees, "sigma_deg": sigma3_deg(C[..., :3, :3]), "recoveries": belief.recoveries}
 
 
 @batched("(4),(4)->(3)")
 def turn_deg(q_from, q_to):
     """Return the rotation vector from one attitude to another, in the axes of the second [deg]."""
     return quaternion.log(quaternion.mul(quaternion.conj(q_from), q_to)) * (180.0 / np.pi)
+
+
+def sigma3_deg(C: Array) -> Array:
+    """Return the standard deviations (..., 3) of an attitude's covariance [deg]."""
+    return np.degrees(_sigma3(C))
 
 
 @batched("(3,3)->(3)")
@@ -98,10 +105,16 @@ def _sigma3(C):
 class AttitudeKnowledge(Section):
     """What the filter believes before the first measurement, and how sure it is of that."""
 
-    source: Literal["reference", "triad", "inertial"] = "reference"
-    """It believes to be where guidance first asks it to be, at the inertial axes, or starts from two vectors."""
+    source: Literal["reference", "triad", "inertial", "search"] = "reference"
+    """Where guidance first asks it to be, at the inertial axes, from two vectors, or from these once one is quiet."""
     vectors: tuple[str, ...] = ()
     """The two sensors of TRIAD, the better one first."""
+    watch: str = ""
+    """The one whose vector must be quiet before a search ends; by default the second."""
+    quiet_deg_s: Positive = 0.5
+    """A search ends when that vector has turned slower than this ..."""
+    quiet_s: NonNegative = 120.0
+    """... for so long, and the other is in sight at an angle; until then nothing is `known`."""
     attitude_sigma_deg: NonNegative | None = None
     """One sigma about each axis; by default that of the craft's start."""
     rate_sigma_deg_s: NonNegative | None = None
@@ -109,40 +122,97 @@ class AttitudeKnowledge(Section):
 
     def belief(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[AttitudeState, Array]:
         """Return the first estimate, and its covariance over (a, dw)."""
-        rate = np.radians(_first(self.rate_sigma_deg_s, getattr(start, "rate_sigma_deg_s", 0.0)))
+        attitude, rate = self._sigmas(start)
         if self.source == "triad":
             return self._triad(known, truth, rate)
-        attitude = np.radians(_first(self.attitude_sigma_deg, getattr(start, "attitude_sigma_deg", 0.0)))
         C = diagonal([attitude] * 3 + [rate] * 3)
         if self.source == "inertial" or reference is None:
             x = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.radians(getattr(start, "rate_deg_s", np.zeros(3))))
         else:
             x = AttitudeState(reference.q_IR, reference.w_R)
-        n = known.trials
-        return AttitudeState(np.broadcast_to(x.q_IB, (n, 4)), np.broadcast_to(x.w_B, (n, 3))), C
+        return x, C
+
+    def _sigmas(self, start: Any) -> tuple[Array, Array]:
+        """Return one sigma of attitude and rate [rad, rad/s]."""
+        own = self.attitude_sigma_deg, self.rate_sigma_deg_s
+        given = getattr(start, "attitude_sigma_deg", 0.0), getattr(start, "rate_sigma_deg_s", 0.0)
+        attitude, rate = (np.radians(b if a is None else a) for a, b in zip(own, given, strict=True))
+        return attitude, rate
 
     def _triad(self, known: Known, truth: Any, rate: Array) -> tuple[AttitudeState, Array]:
         """Return the attitude by two vectors at time zero, and a rate that is off as much as is known."""
-        if len(self.vectors) != 2 or not set(self.vectors) <= set(known.sensors):
-            there = ", ".join(known.sensors) or "none"
-            raise InputError(f"start.vectors = {list(self.vectors)}: give the names of two sensors; there are {there}")
-        env, seen = known.sky.at(0.0), []
-        for name in self.vectors:
-            sensor = known.sensors[name]
-            z = sensor.measure(truth, env, known.draws.normal(f"first {name}", sensor.noise_size)).z
-            seen.append(observed_vector(sensor, z, env))
-        (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = seen
-        q_IB, C = triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
+        noise = {
+            name: known.draws.normal(f"first {name}", known.sensors[name].noise_size)
+            for name in self.pair(known.sensors)
+        }
+        q_IB, C = _two_vectors(known.sensors, noise, known.sky.at(0.0), truth)
         return AttitudeState(q_IB, truth.w_B + known.draws.vector("first rate", rate)), attitude_covariance(C, rate)
 
+    def pair(self, sensors: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the names of the two vectors of TRIAD, or say that they are not there."""
+        if len(self.vectors) != 2 or not set(self.vectors) <= set(sensors):
+            there = ", ".join(sensors) or "none"
+            raise InputError(f"start.vectors = {list(self.vectors)}: give the names of two sensors; there are {there}")
+        return self.vectors[0], self.vectors[1]
 
-def _first(given: Any, otherwise: Any) -> Any:
-    return otherwise if given is None else given
+    def search(self, navigation: AttitudeNavigation, start: Any, more: Mapping[str, Any]) -> Acquisition:
+        """Return a navigation that begins once a vector is quiet."""
+        sensors = navigation.known.sensors
+        pair = self.pair(sensors)
+        watched = self.watch or pair[1]
+        if watched not in pair:
+            raise InputError(f"start.watch = {watched!r}: is none of start.vectors, {' and '.join(pair)}")
+        rate = float(self._sigmas(start)[1])
+        period, quiet = 1.0 / sensors[watched].rate_hz, (float(np.radians(self.quiet_deg_s)), self.quiet_s)
+        return Acquisition(navigation, pair, watched, period, *quiet, rate, more)
+
+    def covariance(self, sensors: Mapping[str, Any], env: Any, start: Any, truth: AttitudeState) -> Array:
+        """Return the covariance over (a, dw) of the first estimate at a truth, whatever the noise of its vectors."""
+        attitude, rate = self._sigmas(start)
+        if self.source != "triad":
+            return diagonal([attitude] * 3 + [rate] * 3)
+        lead = np.shape(truth.q_IB)[:-1]
+        noise = {name: np.zeros((*lead, sensors[name].noise_size)) for name in self.pair(sensors)}
+        return attitude_covariance(_two_vectors(sensors, noise, env, truth)[1], rate)
 
 
-def diagonal(sigmas: Sequence[Any]) -> Array:
+def started(
+    filter_: Any,
+    knowledge: AttitudeKnowledge,
+    given: tuple[Known, Any, Any, Any],
+    more: Mapping[str, Any],
+    kind: type[AttitudeNavigation] = AttitudeNavigation,
+    **how: Any,
+) -> tuple[Any, Any]:
+    """Return a filter in the loop and what it believes at time zero; given are known, start, truth and reference."""
+    known, start, truth, reference = given
+    rho_B = known.rho_B(truth)
+    searching = knowledge.source == "search"
+    x, C = UNKNOWN if searching else knowledge.belief(known, start, truth, reference)
+    belief = filter_.start(_wide(x, known.trials), C, rho_B=rho_B, **more)
+    covariance = {"q_IB", "P_B", "C", "recoveries"} <= set(dir(belief))
+    navigation = kind(filter_, known, covariance=covariance, **how)
+    if not searching:
+        return navigation, belief
+    search = knowledge.search(navigation, start, more)
+    return search, search.start(belief, np.broadcast_to(rho_B, (known.trials, 3)))
+
+
+def _wide(x: AttitudeState, trials: int) -> AttitudeState:
+    """Return a state with the axis of trials."""
+    return AttitudeState(np.broadcast_to(x.q_IB, (trials, 4)), np.broadcast_to(x.w_B, (trials, 3)))
+
+
+def _two_vectors(sensors: Mapping[str, Any], noise: Mapping[str, Array], env: Any, truth: Any) -> tuple[Array, Array]:
+    """Return attitude and covariance by TRIAD from one measurement of each of two sensors."""
+    seen = [observed_vector(sensors[name], sensors[name].measure(truth, env, n).z, env) for name, n in noise.items()]
+    (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = seen
+    return triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
+
+
+def diagonal(sigmas: Sequence[Any], least: float = CERTAIN) -> Array:
     """Return the covariance (..., n, n) of independent errors, each sigma a number or one per trial."""
     if not sigmas:
         return np.zeros((0, 0))
-    stacked = np.maximum(np.stack(np.broadcast_arrays(*sigmas), axis=-1), CERTAIN)
+    stacked = np.maximum(np.stack(np.broadcast_arrays(*sigmas), axis=-1), least)
     return np.square(stacked)[..., None] * np.eye(stacked.shape[-1])

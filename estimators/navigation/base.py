@@ -19,14 +19,30 @@ class Estimate(NamedTuple):
     q_IB: Array  # (trials, 4)
     w_B: Array  # (trials, 3) [rad/s]
     rho_B: Array  # (trials, 3) momentum of the wheels [N m s]
+    B_B: Array = None  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
+    known: Array = None  # (trials,) 1 once the filter has begun
+
+
+class PoseEstimate(NamedTuple):
+    """What guidance and laws are given of a craft that turns and moves."""
+
+    q_IB: Array  # (trials, 4)
+    w_B: Array  # (trials, 3) [rad/s]
+    rho_B: Array  # (trials, 3) momentum of the wheels [N m s]
     B_B: Array  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
     known: Array  # (trials,) 1 once the filter has begun
+    dq_IB: Array  # (trials, 8)
+    chi_B: Array  # (trials, 6) twist [w, v] of the origin, body axes
+    target: Any = None  # with dq_IB and chi_B: another craft, if the navigation is of one
+    joints: Any = None  # with gamma and rate: by the encoders of a craft of several bodies
 
 
 class Navigation(Protocol):
     """A filter in the loop."""
 
-    signals: Mapping[str, Signal]
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What is told of belief and truth."""
 
     def predict(self, belief: Any, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Any:
         """Move the belief over h, the command held; `report` is that of the end."""

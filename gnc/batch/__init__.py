@@ -11,9 +11,11 @@
 """
 
 from gnc.batch.assembly import Assembly
+from gnc.batch.choice import chosen, when
 from gnc.batch.derivative import jacobian
 from gnc.batch.functions import as_numbers, copysign, maximum, minimum, where
-from gnc.batch.kernel import JIT_OFF, Kernel, batched, blank, recording
+from gnc.batch.kernel import JIT_OFF, Kernel, batched, blank, python_part, recording
+from gnc.batch.tangent import tangent
 
 __all__ = [
     "JIT_OFF",
@@ -22,10 +24,14 @@ __all__ = [
     "as_numbers",
     "batched",
     "blank",
+    "chosen",
     "copysign",
     "jacobian",
     "maximum",
     "minimum",
+    "python_part",
     "recording",
+    "tangent",
+    "when",
     "where",
 ]

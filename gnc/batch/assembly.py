@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch.kernel import Kernel, core_array
+from gnc.batch.kernel import Kernel, Plainly, core_array
 from gnc.batch.layout import Layout
 from gnc.batch.tape import Tape
 
@@ -41,11 +41,12 @@ class Assembly(Kernel):
         return tape, [tape.index(x) for x in results]
 
 
-class _Calls:
+class _Calls(Plainly):
     """Inside an assembly kernels are recorded as calls."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
+        self.masked = tape.masked  # type: ignore[method-assign]
 
     def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
         arrays = [np.asarray(x, object) for x in args]

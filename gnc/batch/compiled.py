@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 from gnc.batch import cache, one_trial
 from gnc.batch.gufunc_loop import loop_module
 from gnc.batch.numpy_ufunc import as_gufunc
-from gnc.batch.program_loop import program_module
+from gnc.batch.program_loop import loop_of_programs, program_module
 from gnc.batch.tape import Call, Tape
 from gnc.batch.tile import callee_module
 from gnc.patience import telling
@@ -57,21 +57,29 @@ def tile_address(call: Call, width: int) -> int:
         return _link(_object_code(source), _symbols(tape, width))
 
 
-def program_function(tape: Tape, results: list[int], state: int, rows: tuple[int, int], width: int) -> Any:
-    """Return the function (table, trials, steps) of a program, see `program_loop`; it lets other threads run."""
+def program_tile(tape: Tape, results: list[int], width: int) -> int:
+    """Return the address of the tile of a program, see `program_loop`."""
     with _lock:
-        return _program(program_module(tape, results, state, rows, width), tuple(_symbols(tape, width).items()))
+        return _program_tile(program_module(tape, results, width), tuple(_symbols(tape, width).items()))
 
 
 @functools.cache  # loops of the same parts are built again and again, and linked code stays for ever
-def _program(source: str, symbols: tuple[tuple[str, int], ...]) -> Any:
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return prototype(_link(_object_code(source), dict(symbols)))
+def _program_tile(source: str, symbols: tuple[tuple[str, int], ...]) -> int:
+    return _link(_object_code(source), dict(symbols))
+
+
+@functools.cache
+def program_loop(width: int) -> Any:
+    """Return the function (table, trials, steps) that runs programs; other threads may run meanwhile."""
+    with _lock:
+        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        return prototype(_link(_object_code(loop_of_programs(width)), _system()))
 
 
 def _symbols(tape: Tape, width: int) -> dict[str, int]:
     """Return the addresses that a tape's code refers to."""
-    return {**_system(), **{f"call{i}": tile_address(call, width) for i, call in enumerate(tape.calls)}}
+    calls = {f"call{i}": tile_address(call._replace(masked=False), width) for i, call in enumerate(tape.calls)}
+    return {**_system(), **calls}
 
 
 def lanes() -> int:

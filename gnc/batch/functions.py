@@ -53,7 +53,8 @@ def _elementwise(op: str, *operands: Any) -> Any:
     arrays = [np.asarray(x, dtype=object) for x in operands]
     if not any(a.ndim for a in arrays):
         return operate(op, *operands)
-    return np.frompyfunc(lambda *x: operate(op, *x), len(arrays), 1)(*arrays)
+    kind = next((type(x) for x in operands if isinstance(x, np.ndarray)), np.ndarray)  # with its rules
+    return np.frompyfunc(lambda *x: operate(op, *x), len(arrays), 1)(*arrays).view(kind)
 
 
 def _minimum(a: Operand, b: Operand) -> Operand:

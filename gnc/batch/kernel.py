@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import inspect
@@ -31,8 +32,33 @@ class Inside(Protocol):
     def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
         """Return the results of n steps of one trial."""
 
+    def masked(self, test: Any) -> contextlib.AbstractContextManager[None]:
+        """Take note that only trials in which a test holds need the calls made inside."""
 
-class _Inlined:
+    def symbols(self, x: Any, core: Core | None) -> Any:
+        """Return an array of one trial for a leaf of a state; the core is None where only arrays of trials meet."""
+
+    def part(self, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Return what a part of a loop makes of its arguments."""
+
+
+class Plainly:
+    """What is done with masks and parts where all operations become those of one kernel."""
+
+    def masked(self, test: Any) -> contextlib.AbstractContextManager[None]:
+        """Compute for all trials."""
+        return contextlib.nullcontext()
+
+    def symbols(self, x: Any, core: Core | None) -> Any:
+        """Return the leaf: there are no arrays of trials."""
+        return x
+
+    def part(self, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Call the part."""
+        return function(*args)
+
+
+class _Inlined(Plainly):
     """Inside another kernel it is the plain function: its operations become those of the other."""
 
     def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
@@ -49,6 +75,16 @@ inside: contextvars.ContextVar[Inside | None] = contextvars.ContextVar("inside a
 def recording() -> bool:
     """Tell whether a program is being recorded (`gnc.batch.program`): states are symbols that no `if` may ask."""
     return inside.get() is not None
+
+
+def python_part(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Return function(*args), of a part that may be a user's plain NumPy.
+
+    If the part cannot be recorded, the program is split: what goes in comes out of its first half, Python calls the
+    part, and the second half goes on with what the part returns. `name` tells which part that was.
+    """
+    within = inside.get()
+    return function(*args) if within is None else within.part(name, function, args)
 
 
 def blank(*shape: int) -> np.ndarray:
@@ -84,7 +120,7 @@ class Kernel:
         """Wrap a function; nothing is traced or compiled before the first call."""
         functools.update_wrapper(self, function)
         self.function, self.layout = function, layout
-        self._repeatable = layout.ins[: len(layout.outs)] == layout.outs
+        self.repeatable = layout.ins[: len(layout.outs)] == layout.outs
         self._alone: Callable[..., Any] = functools.partial(self._begin_alone, False)
         self._alone_repeated: Callable[..., Any] = functools.partial(self._begin_alone, True)
 
@@ -110,7 +146,7 @@ class Kernel:
         n is a whole number, or an array of them with the trials' leading axes; a trial whose n is NaN or negative is
         lost, so that a kernel may compute the counts.
         """
-        if not self._repeatable:
+        if not self.repeatable:
             raise TypeError(f"{self.__name__}.repeat: the results do not have the shapes of the first arguments")
         if isinstance(n, int) and n < 0:
             raise ValueError(f"{self.__name__}.repeat: n: expected a whole number >= 0, got {n}")

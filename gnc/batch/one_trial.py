@@ -5,8 +5,8 @@ runs the tape on it and returns new arrays. Any argument may have a leading axis
 results then have it too. Whatever it does not take (more trials, other types, gaps in memory) it answers with None, and
 the gufunc computes that. Bits are those of the gufunc: the arithmetic is the same tape.
 
-It reads the fields of Python's and NumPy's objects where their public headers have them; `supported` tells whether this
-Python is laid out so, and `tests/gnc/batch/test_one_trial.py` compares with the headers.
+It reads the fields of Python's and NumPy's objects where their public headers have them. `supported` looks whether the
+objects of this process are laid out so; where they are not, the gufunc computes everything.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import functools
 import importlib
 import itertools
 import math
+import sys
 import sysconfig
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -36,14 +37,59 @@ ARRAY_API = {"PyArray_Type": 2, "PyDoubleArrType_Type": 31, "PyArray_Scalar": 60
 TYPE, VALUE, DATA, AXES, DIMENSIONS, DESCRIPTION, FLAGS = 8, 16, 16, 24, 32, 56, 64
 PLAIN = 0x0001 | 0x0100  # C-contiguous, aligned
 METH_FASTCALL = 0x0080
+NUMPY_ABI = 0x02000000  # in which functions have these places in the table
 
 _alive: list[Any] = []  # what Python points to
 
 
+@functools.cache
 def supported() -> bool:
-    """Tell whether objects have the fields where this module looks for them."""
+    """Tell whether objects have the fields where this module looks for them: in this process, on samples."""
     usual = not sysconfig.get_config_var("Py_GIL_DISABLED") and not sysconfig.get_config_var("Py_TRACE_REFS")
-    return bool(usual) and ctypes.sizeof(ctypes.c_void_p) == 8 and object.__basicsize__ == 16
+    usual = usual and sys.implementation.name == "cpython" and sys.byteorder == "little"
+    if not usual or ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16:
+        return False
+    try:
+        return _scalars_are_usual() and _arrays_are_usual() and _table_is_usual()
+    except (ImportError, AttributeError, ValueError):  # of NumPy's private names
+        return False
+
+
+def _word(item: Any, offset: int) -> int:
+    """The 8 bytes at a place in an object."""
+    return ctypes.c_uint64.from_address(id(item) + offset).value
+
+
+def _scalars_are_usual() -> bool:
+    for sample in (1.5, np.float64(2.5)):
+        if type(sample).__basicsize__ < VALUE + 8 or _word(sample, TYPE) != id(type(sample)):
+            return False
+        if ctypes.c_double.from_address(id(sample) + VALUE).value != sample:
+            return False
+    return True
+
+
+def _arrays_are_usual() -> bool:
+    sample = np.arange(6.0).reshape(2, 3)
+    if np.ndarray.__basicsize__ < FLAGS + 4 or _word(sample, TYPE) != id(np.ndarray):
+        return False
+    if _word(sample, DATA) != sample.ctypes.data or _word(sample, DESCRIPTION) != id(np.dtype(np.float64)):
+        return False
+    axes, flags = (ctypes.c_int32.from_address(id(sample) + place).value for place in (AXES, FLAGS))
+    sizes, steps = _word(sample, DIMENSIONS), _word(sample, DIMENSIONS + 8)
+    if (axes, flags & PLAIN) != (2, PLAIN) or steps - sizes != 16:  # NumPy keeps shape and strides together
+        return False
+    gaps = np.arange(6.0)[::2]
+    return list((ctypes.c_int64 * 2).from_address(sizes)) == [2, 3] and (
+        ctypes.c_int32.from_address(id(gaps) + FLAGS).value & PLAIN != PLAIN
+    )
+
+
+def _table_is_usual() -> bool:
+    """Tell whether NumPy's table has its types where they are sought, and the version whose functions are called."""
+    found, numpy = symbols(), importlib.import_module("numpy._core._multiarray_umath")
+    types = found["PyArray_Type"] == id(np.ndarray) and found["PyDoubleArrType_Type"] == id(np.float64)
+    return types and numpy._get_ndarray_c_version() == NUMPY_ABI
 
 
 @functools.cache

@@ -18,16 +18,19 @@ The function may not branch on numbers, and what it does beside computing is don
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from gnc.batch.kernel import Kernel, core_array, inside
 from gnc.batch.layout import Core
+from gnc.batch.python_parts import Cut, Numbers, Returned, Unknown, collected
 from gnc.batch.scalar import Operand, Scalar, is_test, operate
+from gnc.batch.symbols import as_symbols
 from gnc.batch.tape import Tape
 
 Array = Any
@@ -40,6 +43,17 @@ class Rows(NamedTuple):
     trial_step: int  # bytes from trial to trial; 0: all have the same
     time_step: int
     memory: Any = None  # kept from being freed
+
+    def read(self, trials: int, size: int) -> np.ndarray:
+        """Return the numbers (trials, size) of the first step."""
+
+        class Memory:
+            __array_interface__: ClassVar[Any] = {
+                "data": (self.address, False), "shape": (trials, size), "strides": (self.trial_step, 8),
+                "typestr": "<f8", "version": 3,
+            }  # fmt: skip
+
+        return np.asarray(Memory())
 
     def shifted(self, by: int) -> Rows:
         """Return the rows that begin so many bytes further on."""
@@ -61,12 +75,17 @@ def of_steps(array: np.ndarray) -> Rows:
     return Rows(_address(array), array.strides[1], array.strides[0], array)
 
 
+def of_block(array: np.ndarray) -> Rows:
+    """Return the rows of an array (trials, numbers), the same for every step."""
+    return Rows(_address(array), array.strides[0], 0, array)
+
+
 def _address(array: Any) -> int:
     return array.__array_interface__["data"][0]
 
 
 @dataclass
-class _Input:
+class Input:
     """An input that is not state: an array that a kernel was called with, or one of which every step has its own."""
 
     slot: int
@@ -81,22 +100,30 @@ class Recorder:
     """Records a program; kernels that are called while it does become calls of the program."""
 
     trials: int
-    _tape: Tape = field(default_factory=lambda: Tape(literal=True))
-    _given: list[_Input] = field(default_factory=list)
+    opaque: dict[str, str] = field(default_factory=dict)  # parts that cannot be recorded, and why
+    returned: Sequence[Returned] = ()  # what those parts return, in the order of the calls
+    cuts: list[Cut] = field(default_factory=list)  # those calls
+    tape: Tape = field(default_factory=lambda: Tape(literal=True))
+    given: list[Input] = field(default_factory=list)
+    state_size: int = 0
     _known: dict[tuple[int, Core], Array] = field(default_factory=dict)
-    _state: int = 0
+    _common: set[int] = field(default_factory=set)  # inputs that are the same in all trials
 
-    def state(self, core: Core) -> Array:
-        """Return the symbols of a part of the state; all of it is asked for before anything else."""
-        if self._given:
+    def state(self, core: Core, test: bool = False, common: bool = False) -> Array:
+        """Return the symbols of a part of the state, tests or numbers; all of it is asked for before anything else.
+
+        What is common is the same in all trials.
+        """
+        if self.given:
             raise TypeError("the state of a program comes before its other inputs")
-        self._state += math.prod(core)
-        return self._symbols(core)
+        self.state_size += math.prod(core)
+        self._note_common(core, common)
+        return _tests(self._symbols(core)) if test else self._symbols(core)
 
-    def timed(self, core: Core) -> Array:
+    def timed(self, core: Core, test: bool = False) -> Array:
         """Return the symbols of an input of which every step has its own."""
-        self._given.append(_Input(self._tape.inputs, math.prod(core), None))
-        return self._symbols(core)
+        self.given.append(Input(self.tape.inputs, math.prod(core), None))
+        return _tests(self._symbols(core)) if test else self._symbols(core)
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
@@ -109,10 +136,55 @@ class Recorder:
 
     def program(self, state: Sequence[Operand], made: Sequence[Operand] = ()) -> Program:
         """Return the program that ends with this state, and gives `made` at every step; both flat."""
-        if len(state) != self._state:
-            raise ValueError(f"the state has {self._state} numbers before a step and {len(state)} after it")
-        results = [self._tape.index(_number(x)) for x in [*state, *made]]
-        return Program(self.trials, self._tape, results, self._state, self._given)
+        return Program(self.trials, self.tape, self.results(state, made), self.state_size, self.given)
+
+    def results(self, state: Sequence[Operand], made: Sequence[Operand] = ()) -> list[int]:
+        """Return the entries of the tape that are the state after a step, and what is made at every step."""
+        if len(state) != self.state_size:
+            raise ValueError(f"the state has {self.state_size} numbers before a step and {len(state)} after it")
+        return [self.tape.index(_number(x)) for x in [*state, *made]]
+
+    def masked(self, test: Operand) -> contextlib.AbstractContextManager[None]:
+        """Record calls that only trials need in which a test holds."""
+        return self.tape.masked(test)
+
+    def part(self, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Record a part; if it cannot be recorded, split the program there."""
+        if name not in self.opaque:
+            try:
+                return function(*args)
+            except Exception as error:  # of any kind: whatever a part does with symbols
+                self.opaque[name] = f"{type(error).__name__}: {error}"
+        numbers: list[Operand] = []
+        tree = collected(args, numbers, self._is_common)
+        cut = Cut(name, function, tree, [self.tape.index(_number(x)) for x in numbers])
+        self.cuts.append(cut)
+        if len(self.cuts) > len(self.returned):
+            raise Unknown
+        cut.returned, cut.slot = self.returned[len(self.cuts) - 1], self.tape.inputs
+        return cut.returned.filled(self._returned)
+
+    def _is_common(self, numbers: Sequence[Operand]) -> bool:
+        """Tell whether numbers depend on nothing but what all trials share, and on some of that."""
+        entries = (self.tape.entries[i] for i in self.tape.needed(map(self.tape.index, numbers)))
+        slots = {entry.operands[0] for entry in entries if entry.op == "input"}
+        return bool(slots) and slots <= self._common
+
+    def _note_common(self, core: Core, common: bool) -> None:
+        if common:
+            self._common.update(range(self.tape.inputs, self.tape.inputs + math.prod(core)))
+
+    def _returned(self, kind: Numbers) -> Array:
+        self._note_common(kind.core, kind.common)
+        symbols = self._symbols(kind.core)
+        return _tests(symbols) if kind.test else symbols
+
+    def symbols(self, x: Any, core: Core | None) -> Array:
+        """Return the symbols of a leaf of a state."""
+        if core is None:
+            shape = np.shape(x)
+            core = shape[1:] if shape[:1] == (self.trials,) else shape
+        return as_symbols(core_array(iter(self.numbers(x, core)), core))
 
     def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
         """Record the call of a kernel."""
@@ -134,8 +206,8 @@ class Recorder:
         return [_number(one) for one in array.ravel()]
 
     def _called(self, kernel: Kernel, operands: list[Operand], repeating: bool) -> Any:
-        flat = iter(self._tape.call(kernel, operands, repeating))
-        results = tuple(core_array(flat, core) for core in kernel.layout.outs)
+        flat = iter(self.tape.call(kernel, operands, repeating))
+        results = tuple(as_symbols(core_array(flat, core)) for core in kernel.layout.outs)
         return results if len(results) > 1 else results[0]
 
     def _operands(self, kernel: Kernel, args: tuple[Any, ...]) -> list[Operand]:
@@ -153,12 +225,12 @@ class Recorder:
                 raise ValueError(f"{what}: expected {core} or {(self.trials, *core)}, got {array.shape}")
             size, each = math.prod(core), array.shape == (self.trials, *core) and self.trials > 1
             memory = np.ascontiguousarray(array, float)
-            self._given.append(_Input(self._tape.inputs, size, memory, 8 * size if each else 0, original))
+            self.given.append(Input(self.tape.inputs, size, memory, 8 * size if each else 0, original))
             self._known[key] = self._symbols(core)
         return self._known[key]
 
     def _symbols(self, core: Core) -> Array:
-        return core_array(iter([self._tape.input() for _ in range(math.prod(core))]), core)
+        return as_symbols(core_array(iter([self.tape.input() for _ in range(math.prod(core))]), core))
 
 
 def _number(x: Operand) -> Operand:
@@ -166,50 +238,78 @@ def _number(x: Operand) -> Operand:
     return operate("where", x, 1.0, 0.0) if is_test(x) else x
 
 
+def _tests(numbers: Array) -> Array:
+    """Return the tests that ones and zeros stand for."""
+    return numbers > 0.5
+
+
 class Program:
     """A recorded function that can be run."""
 
-    def __init__(self, trials: int, tape: Tape, results: list[int], state: int, given: list[_Input]) -> None:
-        from gnc.batch.compiled import lanes, program_function  # the compiler is loaded when something is compiled
+    def __init__(self, trials: int, tape: Tape, results: list[int], state: int, given: list[Input]) -> None:
+        from gnc.batch.compiled import (
+            lanes,
+            program_loop,
+            program_tile,
+        )  # the compiler is loaded when something is compiled
 
         self.trials, self._size, self.made = trials, state, len(results) - state
+        self.tape, self.results, self.given = tape, results, given
         timed = [one for one in given if one.memory is None]
         used = _used(tape, results)
         self._staying = [one for one in given if one.memory is not None and _is_in(one, used)]
         changing = [one for one in timed if _is_in(one, used)]
         self.used = [_is_in(one, used) for one in timed]  # whether anything depends on it
-        rows = len(self._staying), len(changing)
-        self._function = program_function(tape, results, state, rows, 1 if trials == 1 else lanes())
-        table = [(0, 8 * state, 0, 0, state)]
+        width = 1 if trials == 1 else lanes()
+        self.tile, self._function = program_tile(tape, results, width), program_loop(width)
+        self._buffer = np.empty(width * (tape.inputs + len(results) + 1))
+        aligned = -(-_address(self._buffer) // (8 * width)) * 8 * width
+        table = [(self.tile, aligned, len(self._staying), len(changing), tape.inputs), (0, 8 * state, 0, 0, state)]
         table += [(_address(one.memory), one.trial_step, 0, one.slot, one.size) for one in self._staying]
         table += [(0, 0, 0, one.slot, one.size) for one in changing]
         table += [(0, 0, 0, tape.inputs + state, self.made)]
         self._table = np.array(table, np.int64)
-        self._address, self._first = _address(self._table), 1 + len(self._staying)
+        self._address, self._first = _address(self._table), 2 + len(self._staying)
+        self.output = self._table[-1]
         self._bound: np.ndarray | None = None  # the state whose address is in the table
 
     def run(self, state: np.ndarray, timed: Sequence[Rows | None], steps: int, made: Rows | None = None) -> None:
         """Take steps from a state (trials, numbers), in place; an input that is not `used` may be None."""
-        table = self._table
-        if state is not self._bound:
-            if state.shape != (self.trials, self._size) or state.dtype != float or not state.flags.c_contiguous:
-                raise ValueError(f"state: expected an array of floats {(self.trials, self._size)}, without gaps")
-            self._bound, table[0, 0] = state, _address(state)
+        self.put(state, made)
         if self.made and made is None:
             raise ValueError("made: expected rows for what comes out of every step")
         changing = [rows[:3] for rows, used in zip(timed, self.used, strict=True) if used and rows is not None]
         if changing:
-            table[self._first : -1, :3] = changing
-        if made is not None:
-            table[-1, :3] = made[:3]
+            self._table[self._first : -1, :3] = changing
         self._function(self._address, self.trials, steps)
+
+    def put(self, state: np.ndarray, made: Rows | None) -> None:
+        """Tell where the state is, and where what comes out goes."""
+        if state is not self._bound:
+            if state.shape != (self.trials, self._size) or state.dtype != float or not state.flags.c_contiguous:
+                raise ValueError(f"state: expected an array of floats {(self.trials, self._size)}, without gaps")
+            self._bound, self._table[1, 0] = state, _address(state)
+        if made is not None:
+            self.output[:3] = made[:3]
+
+    def place(self, number: int, rows: Rows) -> np.ndarray | None:
+        """Tell where an input is of which every step has its own; return its row of the table, None if not `used`."""
+        if not self.used[number]:
+            return None
+        row = self._table[self._first + sum(self.used[:number])]
+        row[:3] = rows[:3]
+        return row
+
+    def stepper(self) -> Callable[[], None]:
+        """Return the function that takes one step with everything where it was told to be."""
+        return functools.partial(self._function, self._address, self.trials, 1)
 
 
 def _used(tape: Tape, results: list[int]) -> set[int]:
     """Return which inputs anything depends on."""
-    needed = {i for entry in tape.entries if entry.op != "input" for i in entry.operands} | set(results)
-    return {entry.operands[0] for i, entry in enumerate(tape.entries) if entry.op == "input" and i in needed}
+    needed = (tape.entries[i] for i in tape.needed(results))
+    return {entry.operands[0] for entry in needed if entry.op == "input"}
 
 
-def _is_in(one: _Input, used: set[int]) -> bool:
+def _is_in(one: Input, used: set[int]) -> bool:
     return not used.isdisjoint(range(one.slot, one.slot + one.size))

@@ -27,6 +27,7 @@ def calling_function(
     """
     yield tile_head(names, width, "noinline optnone" if quick else "")
     yield from _Step(tape, width, ins).lines(results, outs)
+    yield f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)"
     for i, call in enumerate(tape.calls):
         arrays = len(pointers(call.kernel.layout, call.repeating)) + call.repeating
         yield f"declare void @call{i}({', '.join(['ptr'] * arrays)})"
@@ -43,7 +44,7 @@ class _Step:
         self._names = (f"%p{i}" for i in itertools.count())
 
     def lines(self, results: list[int], outs: list[Place]) -> Iterator[str]:
-        body = [*self._body(), *self._results(results, outs)]
+        body = [*self._body(self.tape.needed(results)), *self._results(results, outs)]
         most = max((call.kernel.layout.inputs + 1 for call in self.tape.calls), default=0)
         scratch, scratch_back = room("%scratch", most, self.width)
         made, made_back = room("%made", self.made, self.width)
@@ -57,12 +58,14 @@ class _Step:
             yield from self._copied(results[at : at + len(array)], array[0])
             at += len(array)
 
-    def _body(self) -> Iterator[str]:
-        for index, entry in enumerate(self.tape.entries):
+    def _body(self, needed: set[int]) -> Iterator[str]:
+        for index in sorted(needed):
+            entry = self.tape.entries[index]
             if entry.op == "input":
                 self.places[index] = self.ins[entry.operands[0]]
             elif entry.op == "call":
-                yield from self._call(index, entry)
+                masked = self.tape.calls[int(entry.constant)].masked
+                yield from self._masked_call(index, entry) if masked else self._call(index, entry)
             elif entry.op == "part":
                 memory, first = self.places[entry.operands[0]]
                 self.places[index] = memory, first + int(entry.constant)
@@ -70,6 +73,22 @@ class _Step:
                 for operand in entry.operands:
                     yield from self._load(operand)
                 yield f"  %v{index} = {instruction(self.tape, entry, self.width)}"
+
+    def _masked_call(self, index: int, entry: Entry) -> Iterator[str]:
+        """Call a kernel if the test holds in any lane; leave zeros if not."""
+        first, call = self.made, [*self._call(index, entry)]
+        test = f"<{self.width} x i1> {value_of(self.tape, entry.operands[-1], self.width)}"
+        yield f"  %any{index} = call i1 @llvm.vector.reduce.or.v{self.width}i1({test})"
+        yield f"  br i1 %any{index}, label %call{index}, label %skip{index}"
+        yield f"call{index}:"
+        yield from call
+        yield f"  br label %done{index}"
+        yield f"skip{index}:"
+        yield f"  %zeros{index} = getelementptr {self.vector}, ptr %made, i64 {first}"
+        size = 8 * self.width * (self.made - first)
+        yield f"  call void @llvm.memset.p0.i64(ptr %zeros{index}, i8 0, i64 {size}, i1 false)"
+        yield f"  br label %done{index}"
+        yield f"done{index}:"
 
     def _call(self, index: int, entry: Entry) -> Iterator[str]:
         """Call a kernel on its arguments where they are; a repeated one changes the first of them, in %made."""

@@ -1,11 +1,12 @@
-"""The loop of a program in LLVM: many steps of a tile of W trials before the next tile, the state in the buffer.
+"""The loop of programs in LLVM: many steps of a tile of W trials before the next tile, the state in the buffer.
 
     buffer   | state | other inputs | next state | what comes out of every step |       slots of W lanes, as in `tile`
 
-`@loop(table, trials, steps)` is called with a table of five whole numbers in a row: where memory is, how many bytes lie
-between trials and between steps (0: it is the same for all), its first slot, and how many numbers it has for one trial
-and step, which lie side by side. The first row is that of the state, then come the inputs that stay, those of which
-every step has its own, and last what comes out of every step.
+`@loop(table, trials, steps)` is the same for all programs of a width. It gets a table of five whole numbers in a row.
+The first row is (the program's tile, the buffer, how many inputs stay, how many change, how many numbers go in). The
+others tell where memory is, how many bytes lie between trials and between steps (0: it is the same for all), its first
+slot, and how many numbers it has for one trial and step, which lie side by side: the state, the inputs that stay,
+those of which every step has its own, and last what comes out of every step. `@tile(buffer)` is the program itself.
 """
 
 from __future__ import annotations
@@ -14,37 +15,54 @@ from gnc.batch.llvm_writer import Writer
 from gnc.batch.program_code import calling_function
 from gnc.batch.tape import Tape
 from gnc.batch.tile import declarations, run_tile
+from gnc.batch.transposing import SIDE, move_squares
 from gnc.batch.vector_code import splat
 
 COLUMNS = 5
 
 
-def program_module(tape: Tape, results: list[int], state: int, rows: tuple[int, int], width: int) -> str:
-    """Write the LLVM module of a program; `state` counts its numbers, `rows` the inputs that stay and that change."""
+def program_module(tape: Tape, results: list[int], width: int) -> str:
+    """Write the LLVM module with `@loop`, here the tile of a program."""
+    slots = [("%buffer", slot) for slot in range(tape.inputs + len(results))]
+    ins, outs = slots[: tape.inputs], slots[tape.inputs :]
+    tile = calling_function(tape, results, width, ["%buffer"], ins, outs, quick=False)
     w = Writer()
-    w.make_room("%buffer", tape.inputs + len(results), width)
+    run_tile(w, width, ["%buffer"], splat("i1 true", width))
+    return "\n".join([*tile, *w.function("@loop(ptr %buffer)"), *declarations(width)])
+
+
+def loop_of_programs(width: int) -> str:
+    """Write the LLVM module with the loop of all programs."""
+    w = Writer()
+    tile_function, buffer = (w.let(f"load ptr, ptr {_cell(w, column)}") for column in (0, 1))
+    staying, changing, inputs = (w.let(f"load i64, ptr {_cell(w, column)}") for column in (2, 3, 4))
+    last = w.let(f"add i64 {w.let(f'add i64 {staying}, {changing}')}, 2")
     w.do("%last = sub i64 %trials, 1")
-    staying, changing = rows
+    w.do(f"%buffer = getelementptr i8, ptr {buffer}, i64 0")
+    new = w.further("%buffer", inputs, 8 * width)
+    state = _Row(w, "1")
+    made = _Row(w, last)
     with w.loop("%trials", step=width) as tile:
         first = w.let(f"icmp eq i64 {tile}, 0")
-        with w.loop(1 + staying) as number:
-            row = _Row(w, number)
+        with w.loop(w.let(f"add i64 {staying}, 1")) as number:
+            row = _Row(w, w.let(f"add i64 {number}, 1"))
             with w.when(w.let(f"or i1 {first}, {row.differs}")):  # what all trials share is in the buffer already
                 row.gather(w, width, tile, "0")
         with w.loop("%steps") as step:
             with w.loop(changing) as number:
-                _Row(w, w.let(f"add i64 {number}, {1 + staying}")).gather(w, width, tile, step)
-            run_tile(w, width, ["%buffer"], splat("i1 true", width))
-            _Row(w, str(1 + staying + changing)).scatter(w, width, tile, step)
-            new = w.let(f"getelementptr <{width} x double>, ptr %buffer, i64 {tape.inputs}")
-            w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {new}, i64 {8 * width * state}, i1 false)")
-        _Row(w, "0").scatter(w, width, tile, "0")
+                _Row(w, w.let(f"add i64 {w.let(f'add i64 {number}, {staying}')}, 2")).gather(w, width, tile, step)
+            w.do(f"call void {tile_function}(ptr %buffer)")
+            made.scatter(w, width, tile, step)
+            size = w.let(f"mul i64 {state.size}, {8 * width}")
+            w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {new}, i64 {size}, i1 false)")
+        state.scatter(w, width, tile, "0")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
-    loop = w.function("@loop(ptr %table, i64 %trials, i64 %steps)")
-    slots = [("%buffer", slot) for slot in range(tape.inputs + len(results))]
-    ins, outs = slots[: tape.inputs], slots[tape.inputs :]
-    tile_lines = calling_function(tape, results, width, ["%buffer"], ins, outs, quick=False)
-    return "\n".join([*tile_lines, *loop, *declarations(width)])
+    memcpy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+    return "\n".join([*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width), memcpy])
+
+
+def _cell(w: Writer, column: int) -> str:
+    return w.let(f"getelementptr i64, ptr %table, i64 {column}")
 
 
 class _Row:
@@ -80,12 +98,27 @@ class _Row:
             w.do(f"store {vector} {all_lanes}, ptr {w.further(near, i, 8 * width)}, align {8 * width}")
 
     def _each_lane(self, w: Writer, width: int, tile: str, step: str, scatter: bool) -> None:
-        """Go through the lanes; those beyond the last trial do as it does."""
+        """Go through the lanes, in squares that are transposed where the tile is full; the rest number by number."""
         now, slot = w.further(self.memory, step, self.time_step), w.further("%buffer", self.slot, 8 * width)
+        if width % SIDE:
+            self._one_by_one(w, width, (now, slot, tile), "0", scatter)
+            return
+        full = w.let(f"icmp sle i64 {w.let(f'add i64 {tile}, {width - 1}')}, %last")
+        squares = w.let(f"select i1 {full}, i64 {w.let(f'and i64 {self.size}, {-SIDE}')}, i64 0")
+        first = w.further(now, tile, self.trial_step)
+        trials = [w.further(first, str(lane), self.trial_step) for lane in range(width)]
+        move_squares(w, trials, slot, squares, width, scatter)
+        self._one_by_one(w, width, (now, slot, tile), squares, scatter)
+
+    def _one_by_one(self, w: Writer, width: int, places: tuple[str, str, str], first: str, scatter: bool) -> None:
+        """Copy the numbers from the first on; lanes beyond the last trial do as it does."""
+        now, slot, tile = places
+        rest = w.let(f"sub i64 {self.size}, {first}")
         with w.loop(width) as lane:
             trial = w.smaller(w.let(f"add i64 {tile}, {lane}"), "%last")
             far, near = w.further(now, trial, self.trial_step), w.let(f"getelementptr double, ptr {slot}, i64 {lane}")
-            with w.loop(self.size) as i:
+            with w.loop(rest) as number:
+                i = w.let(f"add i64 {number}, {first}")
                 there, here = w.let(f"getelementptr double, ptr {far}, i64 {i}"), w.further(near, i, 8 * width)
                 source, target = (here, there) if scatter else (there, here)
                 w.do(f"store double {w.let(f'load double, ptr {source}')}, ptr {target}")

@@ -49,7 +49,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "where": lambda test, a, b: a if test else b,
 }
 TESTS = {"less", "less_equal", "equal", "and", "or", "not"}  # operations whose result is a test
-OF_TESTS = {"and", "or", "not"}  # operations whose operands are tests
+_TESTS_FIRST = {"and": 2, "or": 2, "not": 1, "where": 1}  # how many operands are tests: they come first
 
 # Functions made of primitives, by name; `functions.py` fills it.
 COMPOSITES: dict[str, Callable[..., Any]] = {}
@@ -79,16 +79,21 @@ def operate(op: str, *operands: Operand) -> Operand:
     """Apply an operation: constants fold, structural zeros vanish, the operand of the highest level does the rest."""
     values: list[Operand] = []
     top: Scalar | None = None
-    for x in operands:
+    tests, constants = _TESTS_FIRST.get(op, 0), False
+    for i, x in enumerate(operands):
         if isinstance(x, Scalar):
             top = x if top is None or x.level > top.level else top
-            values.append(x)
+            test = x.is_test
         else:
-            values.append(x if type(x) is float else _constant(x))
-    _check_kinds(op, values)
+            x, constants = x if type(x) is float else _constant(x), True
+            test = x is True or x is False
+        if test != (i < tests):
+            what = "a comparison such as a < b, got a number" if i < tests else "a number, got a comparison: use where"
+            raise TypeError(f"{op} takes {what}")
+        values.append(x)
     if top is None:
         return _fold(op, values)
-    if op in _SHORTCUTS and not top.literal:
+    if constants and op in _SHORTCUTS and not top.literal:
         short = _SHORTCUTS[op](*values)
         if short is not None:
             return short
@@ -106,14 +111,6 @@ def _constant(x: Any) -> float | bool:
         return float(x)
     except (TypeError, ValueError):
         raise TypeError(f"a kernel computes with numbers, got {type(x).__name__}: {x!r}") from None
-
-
-def _check_kinds(op: str, values: list[Operand]) -> None:
-    tests = len(values) if op in OF_TESTS else 1 if op == "where" else 0  # so many come first
-    for i, value in enumerate(values):
-        if is_test(value) != (i < tests):
-            what = "a comparison such as a < b, got a number" if i < tests else "a number, got a comparison: use where"
-            raise TypeError(f"{op} takes {what}")
 
 
 def is_test(x: Operand) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gnc.batch.scalar import TESTS, Operand, Scalar
+from gnc.batch.scalar import TESTS, Operand, Scalar, operate
 
 COMMUTATIVE = {"add", "multiply"}
 LATENCY = {"input": 0, "constant": 0, "divide": 4, "sqrt": 6}  # in additions, roughly, on current cores
@@ -20,10 +21,14 @@ class Entry(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A kernel that is compiled by itself and called; a repeated one takes its count as the last operand."""
+    """A kernel that is compiled by itself and called.
+
+    The operands are the kernel's arguments, then the count of a repeated kernel, then the test of a masked call.
+    """
 
     kernel: Any
     repeating: bool
+    masked: bool = False  # skipped, with zeros for results, where the test is false in all trials of a tile
 
 
 class Tape:
@@ -36,6 +41,7 @@ class Tape:
         self._index: dict[Entry, int] = {}
         self.inputs = 0
         self.calls: list[Call] = []
+        self._mask: Operand = True  # the test under which calls are recorded
 
     def input(self) -> Symbol:
         """Add one input number."""
@@ -50,14 +56,47 @@ class Tape:
             self.entries.append(entry)
         return index
 
+    def known(self, op: str, operands: tuple[int, ...]) -> int | None:
+        """Return the index of an operation that has been recorded."""
+        return self._index.get((op, operands, ""))  # type: ignore[call-overload]  # as quick as a plain tuple
+
     def call(self, kernel: Any, operands: Sequence[Operand], repeating: bool) -> list[Symbol]:
         """Record a call and return the numbers that come of it."""
-        call = Call(kernel, repeating)
+        masked = self._mask is not True
+        indices = tuple(map(self.index, (*operands, self._mask) if masked else operands))
+        made = self.record(Entry("call", indices, self.call_number(Call(kernel, repeating, masked))))
+        return self.parts(made, kernel.layout.outputs)
+
+    def parts(self, call: int, count: int) -> list[Symbol]:
+        """Return the numbers that come of a call."""
+        return [Symbol(self, self.record(Entry("part", (call,), str(i)))) for i in range(count)]
+
+    def call_number(self, call: Call) -> str:
+        """Return the number of a call, as entries name it."""
         if call not in self.calls:
             self.calls.append(call)
-        entry = Entry("call", tuple(map(self.index, operands)), str(self.calls.index(call)))
-        made = self.record(entry)
-        return [Symbol(self, self.record(Entry("part", (made,), str(i)))) for i in range(kernel.layout.outputs)]
+        return str(self.calls.index(call))
+
+    @contextlib.contextmanager
+    def masked(self, test: Operand) -> Iterator[None]:
+        """Record calls that only trials need in which a test holds."""
+        outer = self._mask
+        self._mask = test if outer is True else operate("and", outer, test)
+        try:
+            yield
+        finally:
+            self._mask = outer
+
+    def needed(self, results: Iterable[int]) -> set[int]:
+        """Return the entries that results depend on, themselves included."""
+        found: set[int] = set()
+        waiting = list(results)
+        while waiting:
+            if (index := waiting.pop()) not in found:
+                found.add(index)
+                entry = self.entries[index]
+                waiting += () if entry.op == "input" else entry.operands
+        return found
 
     def chain(self) -> int:
         """Return the length of the longest chain of operations that wait for each other, counted in additions."""
@@ -87,15 +126,17 @@ class Symbol(Scalar):
 
     @property
     def literal(self) -> bool:  # type: ignore[override]
-        """Whether nothing is left out."""
+        """Whether operations with zeros and ones are recorded too."""
         return self.tape.literal
 
     def apply(self, op: str, values: list[Operand]) -> Symbol:
         """Record the operation; a + b is the same entry as b + a."""
-        operands = tuple(map(self.tape.index, values))
-        index = self.tape.record(Entry(op, tuple(sorted(operands)) if op in COMMUTATIVE else operands))
-        test = op in TESTS
-        return Symbol(self.tape, index, test)
+        tape = self.tape
+        operands = tuple([x.index if type(x) is Symbol and x.tape is tape else tape.index(x) for x in values])
+        if op in COMMUTATIVE and operands[0] > operands[1]:
+            operands = operands[::-1]
+        index = tape.known(op, operands)
+        return Symbol(tape, tape.record(Entry(op, operands)) if index is None else index, op in TESTS)
 
     def __repr__(self) -> str:
         return f"<{self.tape.entries[self.index].op} #{self.index}>"

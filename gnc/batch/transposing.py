@@ -13,15 +13,21 @@ _EVEN, _ODD, _LOW, _HIGH = (0, 4, 2, 6), (1, 5, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7
 
 def move_tile(w: Writer, memory: str, trial_step: str, slots: str, size: int, width: int, scatter: bool) -> None:
     """Copy the numbers of `width` trials from memory to slots, or back; `size` numbers of each trial."""
-    move = _scatter if scatter else _gather
     trials = [w.further(memory, str(lane), trial_step) for lane in range(width)]
     rest = size % SIDE
     whole = size - rest
     if whole:
-        with w.loop(whole, step=SIDE) as i:
-            move(w, [_at(w, trial, i) for trial in trials], w.further(slots, i, 8 * width), SIDE, width)
+        move_squares(w, trials, slots, whole, width, scatter)
     if rest:
+        move = _scatter if scatter else _gather
         move(w, [_at(w, trial, str(whole)) for trial in trials], w.further(slots, str(whole), 8 * width), rest, width)
+
+
+def move_squares(w: Writer, trials: list[str], slots: str, size: str | int, width: int, scatter: bool) -> None:
+    """Copy a multiple of SIDE numbers of each trial, whose pointers are given."""
+    move = _scatter if scatter else _gather
+    with w.loop(size, step=SIDE) as i:
+        move(w, [_at(w, trial, i) for trial in trials], w.further(slots, i, 8 * width), SIDE, width)
 
 
 def _at(w: Writer, numbers: str, i: str) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from gnc.config.problems import describe
 from gnc.config.schema import unfit
 from gnc.errors import InputError
+from gnc.files import read_text
 
 LARGEST_FILE = 1_000_000  # bytes; data of this size belong in a file of their own
 
@@ -71,20 +72,24 @@ Model = TypeVar("Model", bound=Section)
 
 def read(path: str | Path, model: type[Model]) -> Model:
     """Read a configuration file."""
-    return parse(_text(Path(path)), model, str(path))
+    return parse(text_of(Path(path)), model, str(path))
 
 
 def parse(text: str, model: type[Model], source: str = "configuration") -> Model:
     """Read a configuration from TOML; `source` is the file named in errors, and components lie beside it."""
     if not text.strip():
         raise InputError(f"{source}: is empty; give at least one of the keys {', '.join(model.model_fields)}")
+    return validate(loads(text, source), model, source, Path(source).parent)
+
+
+def loads(text: str, source: str) -> dict[str, Any]:
+    """Return the plain data of a TOML text, or say in one line where it is wrong."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{source}: is nested too deeply; write tables as [a.b]") from None
     except ValueError as error:
         raise InputError(f"{source}{_syntax(str(error), text)}") from None
-    return validate(data, model, source, Path(source).parent)
 
 
 def validate(data: dict[str, Any], model: type[Model], source: str, directory: Path | None = None) -> Model:
@@ -97,27 +102,9 @@ def validate(data: dict[str, Any], model: type[Model], source: str, directory: P
         raise InputError(describe(error.errors(include_url=False), model, data, source)) from None
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
     """The text of a file that may be anything."""
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: is a directory; give a TOML file")
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path}: is not a regular file; give a TOML file")
-        if (size := path.stat().st_size) > LARGEST_FILE:
-            raise InputError(f"{path}: {size} bytes are too many; a configuration has at most {LARGEST_FILE}")
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path}: {(error.strerror or str(error)).lower()}; give a TOML file that can be read"
-        ) from None
-    if b"\0" in content:
-        raise InputError(f"{path}: is binary; give a TOML file, which is text")
-    try:
-        return content.decode("utf-8-sig")  # some editors begin a file with a byte order mark
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line} is not UTF-8; save the file as UTF-8") from None
+    return read_text(path, LARGEST_FILE, "a TOML file")
 
 
 def _syntax(message: str, text: str) -> str:

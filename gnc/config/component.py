@@ -17,9 +17,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from gnc.blame import PACKAGES
 from gnc.config.base import Section
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
+from gnc.montecarlo.identity import EXECUTED
 
 
 def _writable(value: Any) -> Any:
@@ -70,10 +72,20 @@ class Component(Section):
         return construct(load_component(self.source), {**self.arguments, **more}, self.source)
 
 
+def own_files(value: Any) -> tuple[str, ...]:
+    """The files of all components in a configuration."""
+    if isinstance(value, Component):
+        where, _ = _split(value.source)
+        return (str(_module_file(where) if _is_module(where) else where),)
+    inside = value.__dict__ if isinstance(value, Section) else value
+    entries = inside.values() if isinstance(inside, Mapping) else inside if isinstance(inside, tuple) else ()
+    return tuple(file for entry in entries for file in own_files(entry))
+
+
 def load_component(source: str, base: str | Path | None = None) -> type:
     """The class that `source` names; a file is looked for in `base`, else in the working directory."""
     where, name = _split(source)
-    module = _imported(where) if _is_module(where) else _executed(_file(where, Path(base or ".")))
+    module = _imported(where) if _is_module(where) else executed(_file(where, Path(base or ".")))
     found = getattr(module, name, None)
     if isinstance(found, type):
         return found
@@ -145,17 +157,18 @@ def _module_file(where: str) -> Path:
 
 def _imported(where: str) -> ModuleType:
     _module_file(where)
+    PACKAGES.add(where.partition(".")[0])
     try:
         return importlib.import_module(where)
     except (Exception, SystemExit) as error:
         raise InputError(f"{where}: cannot be imported: {_said(error)}") from error
 
 
-def _executed(path: Path) -> ModuleType:
+def executed(path: Path) -> ModuleType:
     """The module of a file, executed once for each content."""
     content = path.read_bytes()
     # Dataclasses and pickle look the module of a class up by its name.
-    name = f"gnc_user_{path.stem}_{hashlib.sha256(bytes(path) + content).hexdigest()[:16]}"
+    name = f"{EXECUTED}{path.stem}_{hashlib.sha256(bytes(path) + content).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     module = ModuleType(name)

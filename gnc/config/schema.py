@@ -78,7 +78,7 @@ def locate(model: type[BaseModel], location: tuple[str | int, ...]) -> Place:
     here, neighbours, description, branch_named = [Option(model)], list[str](), "", False
     key: tuple[str | int, ...] = ()
     for part in location:
-        if len(here) > 1 and not branch_named:
+        if not branch_named and (len(here) > 1 or part in kinds(here)):
             here, branch_named = of_kind(here, part) or here, True
             continue
         if part == "[key]":  # the name itself is wrong, not what it holds

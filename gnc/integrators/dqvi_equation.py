@@ -54,6 +54,14 @@ def increment_jacobian(x):
     return block([[E1, zeros(3, 3)], [E2, E1]])
 
 
+@batched("(6)->(6,6)")
+def increment_change(x):
+    """Return (2 E)^-1, the change of the increment that makes a pose error: dx = (2 E)^-1 xi, from f exp(xi/2)."""
+    f0, fb, _ = _scalars(x)
+    turn, shift = f0 * identity(3) + skew(x[:3]), fb * identity(3) + skew(x[3:])
+    return 0.5 * block([[turn, zeros(3, 3)], [shift, turn]])
+
+
 def _scalar_slope(x):
     """Return c = d fb/d Phi; d fb/d Psi is -Phi/f0."""
     f0, fb, p = _scalars(x)
@@ -135,15 +143,27 @@ class Newton(NamedTuple):
     uses: int = 3  # of each of these
     tolerance: float = 1e-11  # of the residual, relative; infinite: results are taken as they come, as in DQVI
     adaptive: bool = False  # a trial below the tolerance is left as it is
+    lengths: tuple[float, ...] = (1.0,)  # parts of a Newton step of which the best is taken: damped if several
 
 
 USUAL = Newton()
+DAMPED = tuple(2.0**-k for k in range(5))
 _newton: contextvars.ContextVar[Newton] = contextvars.ContextVar("newton", default=USUAL)
 
 
-def with_newton(kernel: Kernel, iterations: int, tolerance: float = 1e-11, adaptive: bool = False) -> Kernel:
-    """Return a copy of a kernel, a step of DQVI or one made of such steps, that takes plain Newton iterations."""
-    rule = Newton(0, iterations, 1, tolerance, adaptive)
+def with_newton(
+    kernel: Kernel,
+    iterations: int,
+    tolerance: float = 1e-11,
+    adaptive: bool = False,
+    lengths: tuple[float, ...] = (1.0,),
+) -> Kernel:
+    """Return a copy of a kernel, a step of DQVI or one made of such steps, that takes plain Newton iterations.
+
+    `lengths=DAMPED` takes of every iteration the part that leaves the smallest residual: for the printed form, filler
+    0, some of whose solutions the plain iteration misses.
+    """
+    rule = Newton(0, iterations, 1, tolerance, adaptive, lengths)
 
     @functools.wraps(kernel.function)
     def variant(*args):
@@ -172,7 +192,7 @@ def solve(target, x, M, filler):
         J = momentum_jacobian(x, M, filler)
         for _ in range(rule.uses):
             residual = momentum(x, M, filler) - target
-            better = x - solve_blocks(J, residual)
+            better = _best(x, solve_blocks(J, residual), target, M, filler, rule.lengths)
             x = where(_is_small(residual, x, M, rule.tolerance), x, better) if rule.adaptive else better
     if math.isinf(rule.tolerance):
         return x
@@ -180,8 +200,28 @@ def solve(target, x, M, filler):
     return where(converged & (x[:3] @ x[:3] < LARGEST_PHI**2), x, math.nan)
 
 
+def _best(x, change, target, M, filler, lengths):
+    """Return x less the part of a change that leaves the smallest residual; a part beyond |Phi| = 1 leaves NaN."""
+    best = x - lengths[-1] * change
+    if len(lengths) == 1:
+        return best
+    least = _energy(momentum(best, M, filler) - target, M)
+    for part in reversed(lengths[:-1]):
+        moved = x - part * change
+        size = _energy(momentum(moved, M, filler) - target, M)
+        better = (size < least) | (least != least)
+        best, least = where(better, moved, best), where(better, size, least)
+    return best
+
+
+def _energy(residual, M):
+    """Return the square of a residual, torque and force parts weighted alike."""
+    J, m = M[0, 0] + M[1, 1] + M[2, 2], M[3, 3] + M[4, 4] + M[5, 5]
+    return (residual[:3] @ residual[:3]) * m + (residual[3:] @ residual[3:]) * J
+
+
 def _is_small(residual, x, M, tolerance):
     """Compare a residual with the terms it is the difference of, torque and force parts weighted to energies."""
     J, m = M[0, 0] + M[1, 1] + M[2, 2], M[3, 3] + M[4, 4] + M[5, 5]
     scale = J * (x[:3] @ x[:3]) + m * (x[3:] @ x[3:])
-    return (residual[:3] @ residual[:3]) * m + (residual[3:] @ residual[3:]) * J <= tolerance**2 * (scale * J * m)
+    return _energy(residual, M) <= tolerance**2 * (scale * J * m)

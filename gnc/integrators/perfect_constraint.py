@@ -17,6 +17,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import batched
+from gnc.integrators import taylor
 from gnc.linalg import array, block, cross, identity, skew, solve3, zeros
 
 NEWTON_ITERATIONS = 4  # from a second-order guess: round-off for |w| h up to 1
@@ -94,6 +95,33 @@ def multiplier(p, Om_B, f_nu, Theta):
     lambda = -2 (Om.Theta Om/s + f_nu), which is -4 T_rot for a rigid body without a scaling force.
     """
     return -2.0 * ((Om_B @ Theta @ Om_B) / (p @ p) + f_nu)
+
+
+@batched("(4),(),(3),(),(3),(3,3),()->(4),(),(3)")
+def scaling_step(p, nu, Om_B, f_nu, tau_B, Theta, h):
+    """Move a body whose scaling is free: half a kick, half a growth, a turn, half a growth, half a kick.
+
+    With s = |p|^2, pi = tr(Theta)/2 nu and y = s Theta Om the motion is Hamiltonian, H = pi^2/tr(Theta) +
+    y.Theta^-1 y/(2 s^2): the first term lets s grow at the rate nu, the second turns the body, of inertia s^2 Theta,
+    and pushes pi by its own constant energy. Both flows are exact (|w| h <= 0.5 rad), so that the step is symplectic,
+    of second order, and keeps the spatial momentum p Theta Om p*. Source: PC; docs/contact.md.
+    """
+    half, whole = 0.5 * h, _trace(Theta)
+    nu, Om_B, s = nu + (2.0 * half / whole) * f_nu, Om_B + half * solve3(Theta, tau_B), p @ p
+    q, y = p * (1.0 / np.sqrt(s)), s * (Theta @ Om_B)
+    s = s + half * nu
+    nu = nu + (2.0 * h / whole) * (y @ solve3(Theta, y)) / (s * s * s)
+    q, y = taylor.drift(q, y, (s * s) * Theta, zeros(3), h)
+    s = s + half * nu
+    Om_B = solve3(Theta, y) * (1.0 / s)
+    nu, Om_B = nu + (2.0 * half / whole) * f_nu, Om_B + half * solve3(Theta, tau_B)
+    return np.sqrt(s) * q, nu, Om_B
+
+
+@batched("(4),(3),(3,3)->(3)")
+def scaling_momentum(p, Om_B, Theta):
+    """Return the angular momentum p Theta Om p* of a body of any size, in inertial axes."""
+    return (p @ p) * quaternion.rotate(p * (1.0 / np.sqrt(p @ p)), Theta @ Om_B)
 
 
 # The rigid body: p = q_IB of unit length, nu = 0, Om = w

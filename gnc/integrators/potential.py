@@ -9,8 +9,14 @@ order.
     method = potential.integrator(fields.gravity_gradient)
     method.step(q_IB, P_B, r_I, p_I, J, rho_B, mass, mu, mass, J, h)       the field's parameters stand before h
 
+`increment_step` is the same motion on the Lagrangian side: its state is the pose at node k with the turn phi and the
+displacement d that lead to node k + 1, and no momentum,
+
+    leading(phi_{k+1}) = trailing(phi_k) + h torque_{k+1},        d_{k+1} = d_k + (h^2/mass) force_{k+1}
+
 The error state is (a, dP, dr, dp), q = q^ exp(a/2). |w| h must stay below 1 rad, or the trial becomes NaN.
-Source: LGVI eq. (23): its w is 2 P, its xi half of our w, its Broyden iteration our Newton solve.
+Source: LGVI eq. (23), and eqs. (19), (22) for `increment_step`: its w is 2 P, its xi half of our w, its Broyden
+iteration our Newton solve.
 
 Errata: eqs. (13), (15) have the potential's torque with the wrong sign, and section 5 a momentum that is radial
 (test_erratum_eqs_13_15_the_torque_has_a_minus_sign, test_erratum_section_5_the_printed_momentum_falls_into_the_centre).
@@ -27,10 +33,12 @@ import numpy as np
 
 from gnc.batch import Kernel, batched
 from gnc.batch.layout import Layout
-from gnc.integrators import qvi
+from gnc.integrators import qvi, qvi_increment
 from gnc.integrators.composition import SUZUKI4, chained, compose
 from gnc.integrators.fields import Field
-from gnc.linalg import block, identity, zeros
+from gnc.integrators.qvi_equation import increment
+from gnc.linalg import array, block, identity, zeros
+from gnc.quaternion import mul
 
 Array = Any
 STATE = ("q_IB", "P_B", "r_I", "p_I")
@@ -49,6 +57,8 @@ class Integrator:
     step_jacobian: Kernel
     step4: Kernel
     step4_jacobian: Callable[..., Any]
+    increment_step: Kernel  # (q_IB, phi, r_I, d_I, ...) -> the same at the next node
+    increment_start: Kernel  # (q_IB, P_B, r_I, p_I, ...) -> phi, d_I
 
     def __reduce__(self) -> tuple[Any, tuple[Field]]:
         return integrator, (self.field,)
@@ -102,6 +112,18 @@ def integrator(field: Field) -> Integrator:
         last = _kick_jacobian(field.gradient(state[0], state[2], *parameters), 0.5 * h)
         return *kick(state, parameters, 0.5 * h), last @ (F @ first)
 
+    def increment_start(*args: Array) -> Array:
+        state, (J, rho_B, mass), parameters, h = args[:4], args[4:7], args[7:-1], args[-1]
+        _, P_B, _, p_I = kick(state, parameters, 0.5 * h)
+        return increment(P_B, J, rho_B, h), (h / mass) * p_I
+
+    def increment_step(*args: Array) -> Array:
+        (q_IB, phi, r_I, d_I), (J, rho_B, mass), parameters, h = args[:4], args[4:7], args[7:-1], args[-1]
+        q_IB, r_I = mul(q_IB, array([np.sqrt(1.0 - phi @ phi), *phi])), r_I + d_I
+        torque_B, force_I = field.wrench(q_IB, r_I, *parameters)
+        phi = qvi_increment.increment_step(phi, torque_B, J, rho_B, rho_B, h)
+        return q_IB, phi, r_I, d_I + (h * h / mass) * force_I
+
     parameters = field.wrench.layout
     names = (*STATE, *BODY, *(f"field_{name}" for name in parameters.names[2:]), "h")
     ins = (*drift.layout.ins[:-1], *parameters.ins[2:], ())
@@ -110,7 +132,11 @@ def integrator(field: Field) -> Integrator:
         Kernel(step_jacobian, Layout(names, ins, drift_jacobian.layout.outs)),
     )
     step4, _ = compose(*pair, SUZUKI4, name="step4")
-    return Integrator(field, *pair, step4, _stage_by_stage(*pair))
+    increments = (
+        Kernel(increment_step, Layout(("q_IB", "phi", "r_I", "d_I", *names[4:]), ins, drift.layout.outs)),
+        Kernel(increment_start, Layout(names, ins, ((3,), (3,)))),
+    )
+    return Integrator(field, *pair, step4, _stage_by_stage(*pair), *increments)
 
 
 def _stage_by_stage(step: Kernel, step_jacobian: Kernel) -> Callable[..., Any]:

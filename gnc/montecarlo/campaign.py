@@ -21,7 +21,9 @@ from gnc.montecarlo.early_stop import EarlyStop
 from gnc.montecarlo.engines import Engine, InProcess
 from gnc.montecarlo.ensemble import Ensemble
 from gnc.montecarlo.flight import LOST, SUCCESS, Flight, Results
+from gnc.montecarlo.identity import software
 from gnc.montecarlo.manifest import Manifest
+from gnc.montecarlo.parcel import Parcel, results_of
 from gnc.montecarlo.store import Store, created, prepare, read_manifest, resumed, write_durably
 
 TRIAL_LIMIT = 2**31  # trial numbers are 32-bit integers in the files
@@ -45,7 +47,7 @@ class Campaign:
     bands: xr.Dataset  # percentiles over time; also in bands.nc
     table: Results  # one row per trial, for `export`
     timing: dict[str, float]
-    damaged: list[range]  # chunks found damaged on resuming, and flown again
+    damaged: list[str]  # a line for each file that was set aside on resuming
 
 
 def run(
@@ -75,7 +77,8 @@ def run(
     stop = EarlyStop(until_ci, confidence)
     start = time.perf_counter()
     size = _chunk_size(chunk_size, flight, trials, out, resume, engine.workers)
-    with (resumed if resume else created)(out, Manifest.of(configuration, seed, trials, size)) as store:
+    manifest = Manifest.of(configuration, seed, trials, size, software(flight))
+    with (resumed if resume else created)(out, manifest) as store:
         session = _Session(store, stop, progress)
         session.fly(flight, engine)
         flown_s = time.perf_counter() - start
@@ -110,8 +113,10 @@ class _Session:
         missing = [c for c in self.store.chunks() if c not in self.store.paths and c.start < self.needed]
         if not missing:
             return
-        with closing(engine.fly(flight, missing)) as finished:  # type: ignore[type-var]
-            for chunk, results in finished:
+        parcel = Parcel(flight, self.store.manifest.software, twice=missing[0].start)
+        with closing(engine.fly(parcel, missing)) as finished:  # type: ignore[type-var]
+            for chunk, reply in finished:
+                results = results_of(reply, parcel)
                 self.store.write(chunk, results)
                 self.flown += len(chunk)
                 self._count(chunk, results)

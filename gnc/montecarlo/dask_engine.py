@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnc.errors import InputError
-from gnc.montecarlo.engines import AHEAD, fly_packed, refuse_barren
-from gnc.montecarlo.flight import Flight, Results
+from gnc.montecarlo.engines import AHEAD, answer_packed, refuse_barren
+from gnc.montecarlo.parcel import Parcel, Reply
 
 CONNECT_S = 10
 
@@ -28,10 +28,10 @@ class Dask:
     workers: int = 2
     address: str | None = None
 
-    def fly(self, flight: Flight, chunks: Sequence[range]) -> Iterator[tuple[range, Results]]:
-        """Yield each chunk with its results, in any order; chunks of a worker that dies are flown again."""
+    def fly(self, parcel: Parcel, chunks: Sequence[range]) -> Iterator[tuple[range, Reply]]:
+        """Yield each chunk with the reply, in any order; chunks of a worker that dies are flown again."""
         distributed = _distributed()
-        packed, barren = pickle.dumps(flight), 0
+        packed, barren = pickle.dumps(parcel), 0
         with self._client(distributed) as client:
             left, flying = list(reversed(chunks)), dict[str, range]()
             finished = distributed.as_completed()
@@ -39,13 +39,13 @@ class Dask:
             while left or flying:
                 while left and len(flying) < window:
                     chunk = left.pop()
-                    future = client.submit(_fly_alone, packed, chunk, pure=False)
+                    future = client.submit(_answer_alone, packed, chunk, pure=False)
                     flying[future.key] = chunk
                     finished.add(future)
                 future = next(finished)
                 chunk = flying.pop(future.key)
                 try:
-                    results = future.result()
+                    reply = future.result()
                 except distributed.scheduler.KilledWorker:
                     left.append(chunk)
                     barren += 1
@@ -55,8 +55,10 @@ class Dask:
                     raise InputError(
                         "address: lost the connection to the Dask scheduler; resume when it is back"
                     ) from None
+                except (ImportError, AttributeError) as error:  # what a worker says that cannot read the parcel
+                    raise InputError(f"workers: one has other software: {error}; give all the same") from None
                 barren = 0
-                yield chunk, results
+                yield chunk, reply
 
     @contextmanager
     def _client(self, distributed: Any) -> Iterator[Any]:
@@ -94,7 +96,7 @@ def _distributed() -> Any:
 _one_at_a_time = threading.Lock()
 
 
-def _fly_alone(packed: bytes, chunk: range) -> Results:
+def _answer_alone(packed: bytes, chunk: range) -> Reply:
     """Fly a chunk; threads of one worker take turns, since a flight need not be safe in several."""
     with _one_at_a_time:
-        return fly_packed(packed, chunk)
+        return answer_packed(packed, chunk)

@@ -1,7 +1,8 @@
 """Where chunks of trials fly: in this process, or in several of this machine.
 
-An engine takes chunks (ranges of trial numbers) in order and yields their results as they come. At most two chunks per
-worker are under way, so that memory does not grow with the campaign. Which engine flies a trial changes no bit of it.
+An engine takes chunks (ranges of trial numbers) in order and yields what workers answer as it comes. At most two
+chunks per worker are under way, so that memory does not grow with the campaign. Which engine flies a trial changes no
+bit of it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import numpy as np
-
 from gnc.errors import InputError
-from gnc.montecarlo.flight import Flight, Results, fly
+from gnc.montecarlo.parcel import Parcel, Reply, answer
 
 PATIENCE = 10  # times in a row that workers may die without finishing anything
 AHEAD = 2  # chunks under way per worker: one flies, one waits
@@ -35,8 +34,8 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many chunks fly at the same time."""
 
-    def fly(self, flight: Flight, chunks: Sequence[range]) -> Iterator[tuple[range, Results]]:
-        """Yield each chunk with its results, in any order."""
+    def fly(self, parcel: Parcel, chunks: Sequence[range]) -> Iterator[tuple[range, Reply]]:
+        """Yield each chunk with the reply, in any order."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class InProcess:
 
     workers: ClassVar[int] = 1
 
-    def fly(self, flight: Flight, chunks: Sequence[range]) -> Iterator[tuple[range, Results]]:
-        """Yield each chunk with its results, in order."""
+    def fly(self, parcel: Parcel, chunks: Sequence[range]) -> Iterator[tuple[range, Reply]]:
+        """Yield each chunk with the reply, in order."""
         for chunk in chunks:
-            yield chunk, fly(flight, np.arange(chunk.start, chunk.stop))
+            yield chunk, answer(parcel, chunk)
 
 
 @dataclass(frozen=True)
@@ -57,34 +56,34 @@ class LocalProcesses:
 
     workers: int
 
-    def fly(self, flight: Flight, chunks: Sequence[range]) -> Iterator[tuple[range, Results]]:
-        """Yield each chunk with its results, in any order."""
-        packed = pickle.dumps(flight)
+    def fly(self, parcel: Parcel, chunks: Sequence[range]) -> Iterator[tuple[range, Reply]]:
+        """Yield each chunk with the reply, in any order."""
+        packed = pickle.dumps(parcel)
         left = dict.fromkeys(chunks)
         barren = 0
         while left:
             before = len(left)
             try:
-                for chunk, results in self._until_a_worker_dies(packed, list(left)):
+                for chunk, reply in self._until_a_worker_dies(packed, list(left)):
                     del left[chunk]
-                    yield chunk, results
+                    yield chunk, reply
             except BrokenProcessPool:
                 barren = barren + 1 if len(left) == before else 0
                 refuse_barren(barren)
 
-    def _until_a_worker_dies(self, packed: bytes, chunks: Sequence[range]) -> Iterator[tuple[range, Results]]:
-        waiting, flying = iter(chunks), dict[Future[Results], range]()
+    def _until_a_worker_dies(self, packed: bytes, chunks: Sequence[range]) -> Iterator[tuple[range, Reply]]:
+        waiting, flying = iter(chunks), dict[Future[Reply], range]()
         pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"), initializer=_begin)
         try:
             for chunk in itertools.islice(waiting, AHEAD * self.workers):
-                flying[pool.submit(fly_packed, packed, chunk)] = chunk
+                flying[pool.submit(answer_packed, packed, chunk)] = chunk
             while flying:
                 done, _ = wait(flying, return_when=FIRST_COMPLETED)
                 for future in done:
-                    chunk, results = flying.pop(future), future.result()
+                    chunk, reply = flying.pop(future), future.result()
                     for following in itertools.islice(waiting, 1):
-                        flying[pool.submit(fly_packed, packed, following)] = following
-                    yield chunk, results
+                        flying[pool.submit(answer_packed, packed, following)] = following
+                    yield chunk, reply
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -98,14 +97,14 @@ def refuse_barren(times: int) -> None:
         )
 
 
-def fly_packed(packed: bytes, chunk: range) -> Results:
+def answer_packed(packed: bytes, chunk: range) -> Reply:
     """Fly a chunk in a worker."""
-    return fly(_unpacked(packed), np.arange(chunk.start, chunk.stop))
+    return answer(_unpacked(packed), chunk)
 
 
 @functools.lru_cache(maxsize=1)
-def _unpacked(packed: bytes) -> Flight:
-    """The flight, kept from chunk to chunk with whatever it has built."""
+def _unpacked(packed: bytes) -> Parcel:
+    """The parcel, kept from chunk to chunk with whatever its flight has built."""
     return pickle.loads(packed)
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.files import replacing
+from gnc.files import explained, replacing
 from gnc.montecarlo.flight import Results
-from gnc.montecarlo.store import explained
 
 
 def export(table: Results, path: Path) -> None:

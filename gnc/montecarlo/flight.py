@@ -1,26 +1,36 @@
-"""What a scenario gives the campaign: trial numbers in, arrays out, and no exception of one trial loses the others."""
+"""What a scenario gives the campaign: trial numbers in, arrays out.
+
+Lost means physics: a trial is lost if the flight says why, and NaN then. An exception is no loss. It stops the chunk,
+which is not kept, and ends the campaign; what was flown before stays.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import threading
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnc.errors import InputError
+from gnc.blame import blamed
+from gnc.errors import InputError, PartError
 
 Results = dict[str, np.ndarray]
 
 LOST = "lost"  # (n,) text: why the trial is lost, "" if it flew
 SUCCESS = "success"  # (n,) bool, if the scenario has a criterion
 REASON_LENGTH = 200
+SEARCH_S = 60.0  # in which the trial that raises is sought among those of a chunk
 
 
 class Flight(Protocol):
     """A scenario ready to fly any of its trials; picklable, since worker processes get a copy.
 
     Optional attribute `bytes_per_trial`: the memory a trial needs while it flies, for the choice of the chunk size.
+    Optional attribute `sources`: the files of users' parts, which belong to the identity of the campaign.
     """
 
     def fly(self, trials: NDArray[np.int64]) -> Results:
@@ -28,14 +38,35 @@ class Flight(Protocol):
 
 
 def fly(flight: Flight, trials: NDArray[np.int64]) -> Results:
-    """Fly trials; those that raise are lost with the exception's line as reason, found by halving."""
+    """Fly trials; an exception loses none of them, but ends the flight with whose error it is and in which trial."""
     try:
-        return _tidy(flight.fly(trials), len(trials))
-    except Exception as error:
-        if len(trials) == 1:
-            return {LOST: np.array([_reason(error)])}
-    half = len(trials) // 2
-    return join([fly(flight, trials[:half]), fly(flight, trials[half:])])
+        return _tidy(flight, flight.fly(trials), len(trials))
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and _can_be_interrupted():
+            raise
+        raise _located(flight, trials, error) from error
+
+
+def _can_be_interrupted() -> bool:
+    """Whether Ctrl-C raises here; it ends worker processes at once, and threads never see it."""
+    return multiprocessing.parent_process() is None and threading.current_thread() is threading.main_thread()
+
+
+def _located(flight: Flight, trials: NDArray[np.int64], error: BaseException) -> Exception:
+    """The error of the first trial that raises, sought by halving for a while."""
+    give_up = time.monotonic() + SEARCH_S
+    while len(trials) > 1 and not isinstance(error, MemoryError | OSError) and time.monotonic() < give_up:
+        half = len(trials) // 2
+        for part in (trials[:half], trials[half:]):
+            try:
+                _tidy(flight, flight.fly(part), len(part))
+            except BaseException as narrower:
+                trials, error = part, narrower
+                break
+        else:
+            break  # none raises by itself
+    place = f"trial {trials[0]}" if len(trials) == 1 else f"trials {trials[0]} to {trials[-1]}"
+    return blamed(error, place)
 
 
 def join(parts: Sequence[Results]) -> Results:
@@ -56,15 +87,15 @@ def _nothing(n: int, like: np.ndarray) -> np.ndarray:
     return np.full((n, *like.shape[1:]), False if like.dtype == bool else np.nan, dtype=like.dtype)
 
 
-def _tidy(results: Results, n: int) -> Results:
+def _tidy(flight: Flight, results: Results, n: int) -> Results:
     """Results as text, bool or floating point, one row per trial; a lost trial has no success."""
     tidy = {name: np.asarray(values) for name, values in results.items()}
     tidy.setdefault(LOST, np.full(n, ""))
     for name, values in tidy.items():
         if values.shape[:1] != (n,):
-            raise InputError(f"{name}: the flight returned shape {values.shape} for {n} trials")
+            raise _refused(flight, f"{name} has shape {values.shape} for {n} trials")
         if (values.dtype.kind in "UO") != (name == LOST) or values.dtype.kind not in "UObiuf":
-            raise InputError(f"{name}: the flight returned {values.dtype}; expected numbers, and text for lost only")
+            raise _refused(flight, f"{name} is {values.dtype}; expected numbers, and text for lost only")
         if values.dtype.kind in "iu":
             tidy[name] = values.astype(np.float64)
     tidy[LOST] = np.array([str(reason)[:REASON_LENGTH] for reason in tidy[LOST]])
@@ -73,7 +104,5 @@ def _tidy(results: Results, n: int) -> Results:
     return tidy
 
 
-def _reason(error: Exception) -> str:
-    lines = str(error).splitlines() or [""]
-    kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-    return f"{kind}{lines[0]}"[:REASON_LENGTH] or type(error).__name__
+def _refused(flight: Flight, message: str) -> PartError:
+    return PartError(type(flight).__name__, "fly", f"returned what cannot be kept: {message}")

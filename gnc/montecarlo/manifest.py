@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import version
 from typing import Any
 
-from gnc import __version__
 from gnc.errors import InputError
+from gnc.montecarlo.identity import Software
 
-FORMAT = 1  # of the directory; another number is another layout
+FORMAT = 2  # of the directory; another number is another layout
 
 
 @dataclass(frozen=True)
@@ -21,44 +20,52 @@ class Manifest:
     """The configuration of a campaign and the software that flies it."""
 
     configuration: dict[str, Any]  # as JSON has it
-    configuration_hash: str
     seed: int
     trials: int
     chunk_size: int
-    versions: dict[str, str]
+    software: Software
     format: int = FORMAT
 
     @classmethod
-    def of(cls, configuration: Mapping[str, Any], seed: int, trials: int, chunk_size: int) -> Manifest:
+    def of(
+        cls, configuration: Mapping[str, Any], seed: int, trials: int, chunk_size: int, software: Software
+    ) -> Manifest:
         """The manifest of a campaign flown by this software."""
-        plain = json.loads(json.dumps(configuration))
-        return cls(plain, _hash(plain), seed, trials, chunk_size, _versions())
+        return cls(json.loads(json.dumps(configuration)), seed, trials, chunk_size, software)
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """The hash of all of it, which each chunk carries too."""
+        return digest(asdict(self))
 
     def text(self) -> str:
-        """The manifest as JSON."""
-        return json.dumps(asdict(self), indent=2, sort_keys=True) + "\n"
+        """The manifest as JSON, with its hash."""
+        return json.dumps(asdict(self) | {"sha256": self.sha256}, indent=2, sort_keys=True) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> Manifest:
         """The manifest of such a text; InputError if it is none."""
         try:
             found = json.loads(text)
-            manifest = cls(**found)
-        except (ValueError, TypeError):
+            stated, layout = found.pop("sha256"), found["format"]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InputError("manifest.json is not that of a campaign") from None
-        if manifest.configuration_hash != _hash(manifest.configuration):
-            raise InputError("manifest.json is damaged: its configuration does not have the hash it states")
-        return manifest
+        if stated != digest(found):
+            raise InputError("manifest.json is damaged: it does not have the hash it states")
+        if layout != FORMAT:
+            raise InputError(f"manifest.json has layout {layout}; this version of gnc has {FORMAT}")
+        return cls(**found)
 
     def difference(self, other: Manifest) -> str:
         """The first key that differs, as `key is A there and B here`; empty if none does."""
-        return _difference(self.configuration, other.configuration) or _difference(self._rest(), other._rest())
+        return difference(self.configuration, other.configuration) or difference(self._rest(), other._rest())
 
     def _rest(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self) if not f.name.startswith("configuration")}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
 
 
-def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
+def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """The first key that differs, as `key is A there and B here`; empty if none does."""
     a, b = dict(_flat("", there)), dict(_flat("", here))
     for key in sorted(a.keys() | b.keys()):
         if a.get(key) != b.get(key):
@@ -74,10 +81,6 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
         yield prefix, json.dumps(value)
 
 
-def _hash(configuration: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("numpy", "scipy")}
-    return {"gnc": __version__, "python": platform.python_version(), **packages}
+def digest(value: Any) -> str:
+    """The hash of what JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

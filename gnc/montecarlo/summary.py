@@ -18,6 +18,7 @@ from gnc.montecarlo.flight import LOST, SUCCESS
 from gnc.montecarlo.sampling import INPUT
 
 Array = NDArray[np.float64]
+TALLY = "tally."  # begins the name of a column that is for judging the campaign, and no metric
 
 
 def summarize(
@@ -73,7 +74,8 @@ def _metrics(ensemble: Ensemble) -> dict[str, Array]:
 
 def _columns(ensemble: Ensemble, inputs: bool) -> dict[str, Array]:
     table = ensemble.table.items()
-    return {n: x.astype(np.float64) for n, x in table if x.dtype.kind == "f" and n.startswith(INPUT) == inputs}
+    chosen = {n: x for n, x in table if x.dtype.kind == "f" and n.startswith(INPUT) == inputs}
+    return {n: x.astype(np.float64) for n, x in chosen.items() if not n.startswith(TALLY)}
 
 
 def _distinct(columns: dict[str, Array]) -> dict[str, Array]:

@@ -25,6 +25,10 @@ class Effector:
     internal: ClassVar[bool] = False  # whether it stores momentum in place of pushing from outside
     signals: ClassVar[Mapping[str, Signal]] = {}
 
+    def paced(self, control_s: float) -> Effector:
+        """Return the actuator for commands that come every so many seconds."""
+        return self
+
     def start(self, trials: int) -> Array:
         """Return the state at time zero."""
         return np.zeros((trials, 0))

@@ -117,6 +117,54 @@ class ThrusterSet(Effector):
         return {"on": command, "impulse_Ns": _sum(self.size)(state)}
 
 
+class PulsedThrusters(ThrusterSet):
+    """Thrusters whose valves make no pulse shorter than a minimum, once per control interval, at whatever truth step.
+
+    At the begin of an interval each decides: what is asked for, and what was too small before, is made if the valve
+    can; else it waits, or is forgotten. State: impulse, time that waits, fraction of this interval, time into it.
+    """
+
+    def __init__(self, thrusters: Thrusters, interval_s: float, waits: bool) -> None:
+        super().__init__(thrusters)
+        self._interval_s, self._waits = interval_s, waits
+
+    def start(self, trials: int) -> Array:
+        """Return nothing spent, nothing that waits, at the begin of an interval."""
+        return np.zeros((trials, 3 * self.size + 1))
+
+    def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
+        """Return the mean wrench over h, and the state after it."""
+        valves = self.thrusters.wrenches_B, self.thrusters.thrust, self.thrusters.minimum_on_s
+        return _pulse(self.size)(command, state, *valves, self._interval_s, float(self._waits), h)
+
+    def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
+        """Return the fractions that are flown, and the impulse."""
+        n = self.size
+        return {"on": state[..., 2 * n : 3 * n], "impulse_Ns": _sum(n)(state[..., :n])}
+
+
+@functools.cache
+def _pulse(n: int) -> Kernel:
+    """Return the kernel of n thrusters with valves."""
+
+    @batched(f"({n}),({3 * n + 1}),({n},6),({n}),({n}),(),(),()->(6),({3 * n + 1})")
+    def pulse(command, state, wrenches_B, thrust, minimum_on_s, interval_s, waits, h):
+        """Return the mean wrench, and impulse, time that waits, fraction and clock by the end of h."""
+        impulse, debt, clock = state[:n], state[n : 2 * n], state[3 * n]
+        begins = clock < 0.5 * h
+        wanted = minimum(maximum(command, 0.0), 1.0) * interval_s + debt
+        made = array(
+            [where(x < least, 0.0, minimum(x, interval_s)) for x, least in zip(wanted, minimum_on_s, strict=True)]
+        )
+        debt = where(begins, waits * (wanted - made), debt)
+        on = where(begins, made / interval_s, state[2 * n : 3 * n])
+        later = clock + h
+        after = where(later > interval_s - 0.5 * h, 0.0, later)
+        return wrenches_B.T @ on, np.concatenate([impulse + thrust * on * h, debt, on, np.stack([after])])
+
+    return pulse
+
+
 @functools.cache
 def _sum(n: int) -> Kernel:
     """Return the kernel that adds n numbers."""
@@ -134,7 +182,7 @@ class ThrustersPart(ActuatorPart):
 
     kind: Literal["thrusters"] = "thrusters"
     positions_m: tuple[Vector3, ...] = ()
-    """Of each thruster from the centre of mass, body axes; none: two towards either side of each axis of `size_m`."""
+    """Of each thruster from the body's origin, body axes; none: two towards either side of each axis of `size_m`."""
     directions: tuple[Vector3, ...] = ()
     """Of the force of each on the body, unit vectors."""
     thrust_N: Positive = 10.0
@@ -142,9 +190,11 @@ class ThrustersPart(ActuatorPart):
     size_m: Vector3 = (0.8, 0.8, 0.8)
     """Edges of the box on which the pairs sit."""
     lever_m: Positive = 0.1
-    """Of each thruster of a pair about the centre of mass."""
+    """Of each thruster of a pair about the body's origin."""
     minimum_on_s: NonNegative = 0.0
-    """The shortest pulse that a valve can make."""
+    """The shortest pulse that a valve can make, one per control interval."""
+    too_small: Literal["waits", "is dropped"] = "waits"
+    """What becomes of a pulse that is shorter: it waits until there is enough for one, or is dropped."""
     shaping: ClassVar[frozenset[str]] = frozenset({"positions_m", "directions", "size_m", "lever_m"})
 
     def truth(self, name: str, draws: Draws) -> ThrusterSet:
@@ -162,7 +212,19 @@ class ThrustersPart(ActuatorPart):
         thrust, least = self.thrust_N, self.minimum_on_s
         each = lambda x: x if np.ndim(x) == 0 else np.repeat(np.asarray(x)[:, None], len(places), axis=1)  # noqa: E731
         set_ = Thrusters(positions_B=places, directions_B=directions, thrust=each(thrust), minimum_on_s=each(least))
-        return ThrusterSet(set_)
+        return ThrusterSet(set_) if not np.any(set_.minimum_on_s > 0.0) else _Valves(set_, self.too_small == "waits")
+
+
+class _Valves(ThrusterSet):
+    """Thrusters with valves that do not yet know the control interval."""
+
+    def __init__(self, thrusters: Thrusters, waits: bool) -> None:
+        super().__init__(thrusters)
+        self._waits = waits
+
+    def paced(self, control_s: float) -> PulsedThrusters:
+        """Return the thrusters with one pulse per control interval."""
+        return PulsedThrusters(self.thrusters, control_s, self._waits)
 
 
 def _pairs(size_m: Array, lever_m: float) -> tuple[Array, Array]:

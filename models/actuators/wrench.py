@@ -10,7 +10,7 @@ from pydantic import Field
 
 from gnc.batch import batched, maximum, minimum
 from gnc.config import Positive
-from gnc.draws import Draws
+from gnc.draws import Draws, column
 from gnc.history import Signal
 from gnc.models.actuators.effector import ActuatorPart, Effector
 
@@ -19,7 +19,7 @@ Percent = Annotated[float, Field(ge=0, le=50)]
 
 
 class WrenchActuator(Effector):
-    """Makes gain times the command, which software keeps within the limits."""
+    """Makes gain times the command, within the limits."""
 
     size = 6
 
@@ -36,7 +36,7 @@ class WrenchActuator(Effector):
 
     def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
         """Return the wrench, and the impulses by the end of h."""
-        return _made(command, self._gain, state, h)
+        return _made(_clipped(command, self._limit), self._gain, state, h)
 
     def share(self, wrench_B: Array) -> Array:
         """Return the command for a wanted wrench."""
@@ -74,7 +74,8 @@ class WrenchPart(ActuatorPart):
     """By how much each axis makes more or less than commanded, one sigma."""
 
     def _limit(self) -> Array:
-        return np.repeat([self.torque_limit_Nm, self.force_limit_N], 3)
+        torque, force = column(self.torque_limit_Nm) * np.ones(3), column(self.force_limit_N) * np.ones(3)
+        return np.concatenate(np.broadcast_arrays(torque, force), axis=-1)
 
     def truth(self, name: str, draws: Draws) -> WrenchActuator:
         """Return the actuator of each trial."""

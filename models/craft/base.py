@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from gnc.batch import batched
 from gnc.draws import Draws
 from gnc.history import Signal
+from gnc.linalg import cross
 from gnc.models.actuators.effector import Effector
 from gnc.parts import Part, slot_type
 
 Array = Any
-AnyActuator = slot_type("actuator")
-AnySensor = slot_type("sensor")
-AnyLoad = slot_type("load")
+if TYPE_CHECKING:
+    from gnc.models.actuators.effector import ActuatorPart as AnyActuator
+    from gnc.models.loads.base import LoadPart as AnyLoad
+    from gnc.models.sensors.part import SensorPart as AnySensor
+else:
+    AnyActuator, AnySensor, AnyLoad = slot_type("actuator"), slot_type("sensor"), slot_type("load")
 
 
 class CraftPart(Part):
@@ -38,12 +43,30 @@ class CraftPart(Part):
         """Return the mass properties that flight software believes in."""
         raise NotImplementedError
 
+    def shapes(self, name: str) -> list[Shape]:
+        """Return the boxes by which it is drawn."""
+        size, centre = getattr(self, "size_m", (1.0, 1.0, 1.0)), getattr(self, "box_m", (0.0, 0.0, 0.0))
+        return [Shape(name, size, f"{name}.q_IB", f"{name}.r_IB_m", centre)]
+
+
+class Shape(NamedTuple):
+    """A box that is drawn, and the signals by which it moves."""
+
+    name: str
+    size_m: Any  # (3)
+    attitude: str
+    position: str  # where it is not recorded, the box stays at the origin
+    centre_m: Any = (0.0, 0.0, 0.0)  # (3) of the box from that position, body axes
+
 
 class Nominal(NamedTuple):
     """Mass properties as flight software believes them to be."""
 
     J: Array  # (3, 3) about the centre of mass, body axes [kg m^2]
     M: Array | None = None  # (6, 6) about the body's origin, where the craft moves too
+    port: Array | None = None  # (8) pose of the docking port on the body, x out of it
+    beyond_m: float = 0.0  # how far the body stands out before its port
+    tree: Any = None  # the bodies and joints of a craft that has several
 
 
 @dataclass(frozen=True)
@@ -54,6 +77,7 @@ class Site:
     draws: Draws
     sky: Any  # with at(t)
     reference: Any  # the attitude, or pose, that flight software first asks for; None: none
+    control_s: float = 1.0  # time between commands
     others: Mapping[str, tuple[Any, Any]] = field(
         default_factory=dict
     )  # craft that are there already, and their starts
@@ -64,6 +88,13 @@ class Site:
         return len(self.draws.trials)
 
 
+class Joints(NamedTuple):
+    """What the joints of a craft of several bodies tell."""
+
+    gamma: Array  # (trials, G) coordinates [rad, m]
+    rate: Array  # (trials, D)
+
+
 class Report(NamedTuple):
     """What a craft tells its flight software without a sensor: states of actuators, and what it is told to know."""
 
@@ -71,13 +102,20 @@ class Report(NamedTuple):
     rho_B: Array  # (trials, 3) momentum stored in the craft, body axes [N m s]
     pose: Any = None  # its own pose and twist, where these count as known
     flag: Array | None = None  # (trials,) 1 once a switch has closed: docked, or on the ground
+    q_IU: Array | None = None  # (trials, 4) the attitude that stands along gravity, where the vertical counts as known
+    joints: Joints | None = None  # by their encoders, of a craft of several bodies
 
 
 class Craft(Protocol):
     """The truth of one craft in flight."""
 
-    effectors: Sequence[Effector]
-    signals: Mapping[str, Signal]
+    @property
+    def effectors(self) -> Sequence[Effector]:
+        """Its actuators."""
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What it tells about itself."""
 
     def start(self) -> Any:
         """Return the state at time zero."""
@@ -98,6 +136,11 @@ class Effects:
     def __init__(self, effectors: Mapping[str, Effector]) -> None:
         self.names, self.each = tuple(effectors), tuple(effectors.values())
         self.signals = {f"{name}.{key}": signal for name, e in effectors.items() for key, signal in e.signals.items()}
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Any], site: Site) -> Effects:
+        """Return the true actuators of a craft from their sections."""
+        return cls({name: part.truth(name, site.draws).paced(site.control_s) for name, part in parts.items()})
 
     def start(self, trials: int) -> tuple[Array, ...]:
         """Return all states at time zero."""
@@ -127,6 +170,26 @@ class Effects:
             total = wrench if total is None else total + wrench
         return total
 
+    def load_B(
+        self,
+        made: Sequence[Any],
+        before: tuple[Array, ...],
+        after: tuple[Array, ...],
+        q_IB: Array,
+        w_B: Array,
+        env: Any,
+        h: Any,
+    ) -> Array:
+        """Return all that they do to a body that has no wheels of its own (..., 6), body axes.
+
+        Beside wrenches from outside that is the torque -rho' - w x rho of those that store momentum.
+        """
+        wrench_B = self.wrench_B(made, q_IB, env)
+        total = np.zeros((*np.shape(q_IB)[:-1], 6)) if wrench_B is None else wrench_B
+        if any(e.internal for e in self.each):
+            total = total + _reaction(self.rho_B(before, w_B), self.rho_B(after, w_B), w_B, h)
+        return total
+
     def rho_B(self, states: tuple[Array, ...], like: Array) -> Array:
         """Return the momentum (..., 3) that internal actuators store."""
         stored = [e.momentum_B(s) for e, s in zip(self.each, states, strict=True) if e.internal]
@@ -139,7 +202,14 @@ class Effects:
 
     def observe(self, command: tuple[Array, ...], states: tuple[Array, ...]) -> dict[str, Array]:
         """Return the values of all signals, under the names of the actuators."""
-        found = {}
+        found: dict[str, Array] = {}
         for name, e, u, s in zip(self.names, self.each, command, states, strict=True):
             found |= {f"{name}.{key}": value for key, value in e.observe(u, s).items()}
         return found
+
+
+@batched("(3),(3),(3),()->(6)")
+def _reaction(before, after, w_B, h):
+    """Return the torque of wheels on their body, as a wrench."""
+    torque = (before - after) / h - cross(w_B, 0.5 * (before + after))
+    return np.concatenate([torque, 0.0 * torque])

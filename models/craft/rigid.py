@@ -24,6 +24,7 @@ from gnc.integrators import attitude_method
 from gnc.models import rates
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.states import AttitudeState
 
 Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
@@ -95,8 +96,8 @@ class RigidCraft:
         return RigidState(q_IB, P_B, rates.to_rate(P_B, self.J, after), tau_B, impulse_I, states)
 
     def report(self, x: RigidState) -> Report:
-        """Return what the actuators tell, such as the wheels' momentum by their tachometers."""
-        return Report(x.effectors, self.effects.rho_B(x.effectors, x.w_B))
+        """Return what the actuators tell, such as the wheels' momentum by their tachometers, and attitude and rate."""
+        return Report(x.effectors, self.effects.rho_B(x.effectors, x.w_B), AttitudeState(x.q_IB, x.w_B))
 
     def observe(self, x: RigidState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""
@@ -187,7 +188,7 @@ class RigidPart(CraftPart):
         if np.any(np.asarray(self.J_error_percent) > 0.0):
             J = draws.inertia("inertia", J, self.J_error_percent)
         loads = [load.truth(name, J, draws) for name, load in self.loads.items()]
-        effects = Effects({name: part.truth(name, draws) for name, part in self.actuators.items()})
+        effects = Effects.of(self.actuators, site)
         q_IB, w_B = self.start.draw(draws, site.reference)
         states = effects.start(n)
         rho_B = effects.rho_B(states, w_B)

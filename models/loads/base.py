@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
+from gnc.batch import as_numbers, batched
 from gnc.draws import Draws
 from gnc.models.environment.disturbances import Disturbance
 from gnc.parts import Part
+
+Array = Any
+NONE = np.zeros(3)
 
 
 class LoadPart(Part):
@@ -22,3 +29,18 @@ class LoadPart(Part):
     def belief(self, J: Any) -> Disturbance | None:
         """Return the load as flight software knows it; None: it does not."""
         return None
+
+
+def load_wrench(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:
+    """Return torque about, and force on, the centre of mass (..., 6) of all loads, body axes."""
+    total = np.zeros((*np.shape(q_IB)[:-1], 6))
+    for one in loads:
+        torque, force = one.torque(q_IB, env), getattr(one, "force", None)
+        total = total + _wrench(as_numbers(torque), NONE if force is None else as_numbers(force(q_IB, env)))
+    return total
+
+
+@batched("(3),(3)->(6)")
+def _wrench(torque, force):
+    """Return [torque, force]."""
+    return np.concatenate([torque, force])

@@ -16,7 +16,7 @@ import numpy as np
 from gnc import dual_quaternion
 from gnc.batch.layout import Core
 from gnc.errors import InputError
-from gnc.models.multibody import recursion
+from gnc.models.multibody import recursion, springs
 from gnc.models.multibody.assembled import assembled
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
@@ -56,7 +56,7 @@ def accelerations(
     which is wrong on a free base (test_erratum_dqmb_eqs_65_to_76_lose_the_inertia_of_the_distal_body).
     """
     held = [tree.joint(name) for name in prescribed]
-    drive = _given("effort", effort, (tree.freedoms,))
+    drive = _given("effort", effort, (tree.freedoms,)) + springs.passive(tree, x)
     if held:
         mask = np.concatenate([np.full(len(j.type.free), i in held) for i, j in enumerate(tree.joints)])
         drive = np.where(mask, _given("rate_dot", rate_dot, (tree.freedoms,)), drive)

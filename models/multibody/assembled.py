@@ -24,5 +24,7 @@ def assembled(
     """
     if not 1 < bodies <= MOST_BODIES:
         return function
-    layout = Layout(tuple(inspect.signature(function).parameters), ins, outs)
+    names = tuple(inspect.signature(function).parameters)
+    names = names if len(names) == len(ins) else tuple(f"argument {i}" for i in range(len(ins)))  # of *arguments
+    layout = Layout(names, ins, outs)
     return Kernel(function, layout) if bodies <= inlined else Assembly(function, layout)

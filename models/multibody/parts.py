@@ -52,7 +52,10 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint between two bodies: its frames are given in both, and the coordinates lead from one to the other."""
+    """A joint between two bodies: its frames are given in both, and the coordinates lead from one to the other.
+
+    Spring and damper act along its velocities, with one constant for all of them or one for each (see `springs`).
+    """
 
     name: str
     kind: str  # R, P, S, C or U
@@ -60,6 +63,8 @@ class Joint:
     child: str
     dq_PJ: Array = IDENTITY  # (..., 8) pose of the proximal frame in the parent
     dq_CJ: Array = IDENTITY  # (..., 8) pose of the distal frame in the child
+    stiffness: Array = 0.0  # (...,) or (..., d) [N m/rad, N/m]
+    damping: Array = 0.0  # (...,) or (..., d) [N m s/rad, N s/m]
 
     def __post_init__(self) -> None:
         """Validate once."""
@@ -68,7 +73,17 @@ class Joint:
             self,
             dq_PJ=pose(f"joint {self.name}: dq_PJ", self.dq_PJ),
             dq_CJ=pose(f"joint {self.name}: dq_CJ", self.dq_CJ),
+            stiffness=self._along("stiffness"),
+            damping=self._along("damping"),
         )
+
+    def _along(self, name: str) -> Array:
+        """Return a constant for every velocity."""
+        d, value = len(self.type.free), check.non_negative(f"joint {self.name}: {name}", getattr(self, name))
+        value = value[..., None] if value.ndim == 0 else value
+        if value.shape[-1] not in (1, d):
+            raise InputError(f"joint {self.name}: {name}: expected a number or {d}, got {value.shape}")
+        return np.broadcast_to(value, (*value.shape[:-1], d))
 
     @property
     def type(self) -> Kind:

@@ -140,6 +140,23 @@ class Tree:
             rows.append(np.concatenate([M[..., 3, 3][..., None], mr, np.stack(J, -1)], -1))
         return stack(rows)
 
+    # Springs and dampers, in the order of the velocities.
+
+    @functools.cached_property
+    def stiffness(self) -> Array:
+        """(..., D)."""
+        return joined([joint.stiffness for joint in self.joints])
+
+    @functools.cached_property
+    def damping(self) -> Array:
+        """(..., D)."""
+        return joined([joint.damping for joint in self.joints])
+
+    @functools.cached_property
+    def elastic(self) -> bool:
+        """Whether any joint has a spring or a damper."""
+        return bool(np.any(self.stiffness) or np.any(self.damping))
+
     # Assembling arrays by name.
 
     def body(self, name: str) -> int:
@@ -201,6 +218,12 @@ def stack(arrays: Iterable[Array]) -> Array:
     rows = [np.asarray(a) for a in arrays]
     lead = np.broadcast_shapes(*(a.shape[:-1] for a in rows))
     return np.stack([np.broadcast_to(a, lead + a.shape[-1:]) for a in rows], -2)
+
+
+def joined(arrays: Sequence[Array]) -> Array:
+    """Put vectors one after the other, their leading axes broadcast."""
+    lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    return np.concatenate([np.broadcast_to(a, lead + a.shape[-1:]) for a in arrays] or [np.zeros(0)], -1)
 
 
 def _index(what: str, name: str, names: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,11 +13,10 @@ import numpy as np
 from gnc import dual_quaternion, spatial
 from gnc.errors import InputError
 from gnc.models.multibody import kinematics
-from gnc.models.multibody.integrate import Load
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
 from gnc.models.multibody.tree import Tree, stack
-from gnc.models.multibody.variational_solver import Constraint, constraints
+from gnc.models.multibody.variational_solver import Node, gap, node
 
 Array = Any
 
@@ -136,24 +136,43 @@ class SeparateBodies:
 
     # What acts between and on them.
 
-    def constraints(self, poses: Array) -> Constraint:
-        """Return psi and its derivatives of all joints."""
-        return constraints(self.tree.links, poses, *self.joints)
-
-    def wrenches(self, poses: Array, load: Load) -> Array:
-        """Return a load as wrenches on the bodies at their centres of mass (..., B, 6)."""
-        wrench = np.broadcast_to(load.wrench, np.broadcast_shapes(np.shape(load.wrench), (len(self.order), 6)))
-        W = dual_quaternion.transform_wrench(dual_quaternion.conj(self.centres), wrench[..., self.order, :])
-        effort = np.broadcast_to(load.effort, np.broadcast_shapes(np.shape(load.effort), (self.tree.freedoms,)))
+    @functools.cached_property
+    def axes(self) -> Array:
+        """S of all joints in the axes of the children (..., 6, D), at the places of their velocities."""
         _, distal = self.joints
-        W = np.array(np.broadcast_to(W, poses.shape[:-1] + (6,)))
+        S = np.zeros((*distal.shape[:-2], 6, self.tree.freedoms))
         for i, link in enumerate(self.tree.links):
-            at_joint = effort[..., slice(*link.rate)] @ KINDS[link.kind].mapping.T
-            place = dual_quaternion.mul(poses[..., i + 1, :], distal[..., i, :])
-            back = dual_quaternion.conj(poses[..., link.parent, :])
-            W[..., i + 1, :] += dual_quaternion.transform_wrench(distal[..., i, :], at_joint)
-            W[..., link.parent, :] -= dual_quaternion.transform_wrench(dual_quaternion.mul(back, place), at_joint)
-        return W
+            S[..., slice(*link.rate)] = dual_quaternion.adjoint(distal[..., i, :])[..., list(KINDS[link.kind].free)]
+        return S
+
+    def node(self, poses: Array) -> Node:
+        """Return how the joints carry motion from parents to children."""
+        return node(self.tree.links, poses, self.axes)
+
+    def gaps(self, poses: Array) -> Array:
+        """Return how far the joints are open (..., J, 6) in distal axes, by link, prescribed ones not counted."""
+        proximal, distal = self.joints
+        found = [
+            gap(link.kind, False)(
+                poses[..., link.parent, :], poses[..., i + 1, :], proximal[..., i, :], distal[..., i, :]
+            )
+            for i, link in enumerate(self.tree.links)
+        ]
+        return np.stack(found, -2) if found else np.zeros((*poses.shape[:-2], 0, 6))
+
+    def proximal(self, gamma: Array, prescribed: Sequence[bool]) -> Array:
+        """Return the proximal frames in the parents (..., J, 8), prescribed ones moved to where they lead."""
+        rows = [self.joints[0][..., i, :] for i in range(len(self.tree.links))]
+        for i, link in enumerate(self.tree.links):
+            if prescribed[i]:
+                wanted = KINDS[link.kind].pose(gamma[..., slice(*link.gamma)])
+                rows[i] = dual_quaternion.mul(rows[i], wanted)
+        return stack(rows) if any(prescribed) else self.joints[0]
+
+    def wrenches(self, wrench: Array) -> Array:
+        """Return wrenches on the bodies at their origins as those at their centres of mass (..., B, 6), by link."""
+        wrench = np.broadcast_to(wrench, np.broadcast_shapes(np.shape(wrench), (len(self.order), 6)))
+        return dual_quaternion.transform_wrench(dual_quaternion.conj(self.centres), wrench[..., self.order, :])
 
     def at_joints(self, on_children: Array) -> Array:
         """Return wrenches on children at the joints, in the order of the joints."""

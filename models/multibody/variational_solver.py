@@ -1,18 +1,20 @@
-"""Joint constraints of bodies that are described one by one, and the O(B) solution of systems with their structure.
+"""Joints between bodies that are described one by one, and the O(B) solution of systems with their structure.
 
-A joint sees the pose rho = (p_P dq_PJ)^-1 p_C dq_CJ of its distal frame in its proximal one: rotation q, translation l.
-It forbids some of psi = (q_x, q_y, q_z, l_x, l_y, l_z):
+xi_b is the error of a body's pose, p exp(xi/2), in its axes; X = Ad(p_c^-1 p_p) brings twists of a parent to the axes
+of its child, and S has the free directions of the joint in child axes, which are constant. Each linear problem of a
+step is
 
-    R  q_x, q_y, l       P  q_x, q_y, q_z, l_x, l_y       S  l       C  q_x, q_y, l_x, l_y       U  q_x, q_y, q_z
+    A_b xi_b = s_b + f_b - sum over joints on b of X_start^T f_c,        xi_c = X_end xi_p + S y + bias,
+    S^T f_c = drive - resistance y
 
-which are the components of the wrench that it transmits (`Kind.held`). D is the derivative of psi with respect to the
-pose errors xi of child and parent, p exp(xi/2), and D^T lambda the wrenches of the joint on both. Each iteration solves
+for the errors xi, the joints' own changes y and the wrenches f_c on the children. It is solved from the leaves to the
+root: with t = s_c - A_c bias and D = S^T A_c S + resistance
 
-    J_b dx_b - sum over joints of C_jb^T mu_j = r_b,        psi_j + A_jc dx_c + A_jp dx_p = 0
+    y = D^-1 (drive + S^T t) - K xi_p,    K = D^-1 S^T A_c X_end
+    A_p += X_start^T (A_c X_end - A_c S K),        s_p += X_start^T (t - A_c S D^-1 (drive + S^T t))
 
-from the leaves to the root: with X = J_c^-1 (r_c + C_c^T mu) the constraint of a leaf's joint gives mu = alpha + beta
-dx_p, which is put into the equation of the parent. The saddle matrix is that of DQMB eq. (50) with J in place of the
-inertia.
+A joint that is prescribed has its y given as `drive`. The saddle matrix of DQMB eq. (50) is the same problem with the
+multipliers as further unknowns; here they are in f.
 """
 
 from __future__ import annotations
@@ -23,116 +25,144 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import Kernel, batched
-from gnc.linalg import block, identity, skew, solve, zeros
+from gnc.batch import Kernel, batched, copysign
+from gnc.linalg import array, identity, solve, zeros
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.tree import Link
 
 Array = Any
 
 
-class Constraint(NamedTuple):
-    """All that joints could forbid, and its derivatives; one joint or many on leading axes."""
+class Node(NamedTuple):
+    """What the joints are at a node, in the order of the links; `axes` does not depend on the node."""
 
-    psi: Array  # (..., 6)
-    D_child: Array  # (..., 6, 6)
-    D_parent: Array  # (..., 6, 6)
+    X: Array  # (..., J, 6, 6) from the parent's twists to the child's axes
+    axes: Array  # (..., 6, D) S of all joints beside each other, at the places of their velocities
 
 
 class Solution(NamedTuple):
     """What `solve_tree` finds, in the order of the links; wrenches are in the axes of the body they act on."""
 
-    dx: Array  # (..., B, 6)
-    on_bodies: Array  # (..., B, 6) sum of C^T mu over the joints of a body
+    xi: Array  # (..., B, 6)
+    y: Array  # (..., D)
+    on_bodies: Array  # (..., B, 6) sum of the joints' wrenches on a body
     on_children: Array  # (..., J, 6)
 
 
-@batched("(8),(8),(8),(8)->(6),(6,6),(6,6)")
-def constraint(dq_parent, dq_child, dq_PJ, dq_CJ):
-    """Return psi of a joint, and its derivatives with respect to the errors of child and parent.
-
-    rho exp(xi/2) has q + q xi_a/2 and l + R(q) xi_d; xi = Ad(dq_CJ^-1) xi_C - Ad(rho^-1 dq_PJ^-1) xi_P.
-    """
-    back = dual_quaternion.conj(dual_quaternion.mul(dq_parent, dq_PJ))
-    rho = dual_quaternion.mul(back, dual_quaternion.mul(dq_child, dq_CJ))
-    q, place = dual_quaternion.to_pose(rho)
-    turn = 0.5 * (q[0] * identity(3) + skew(q[1:]))
-    G = block([[turn, zeros(3, 3)], [zeros(3, 3), quaternion.to_matrix(q)]])
-    carried = dual_quaternion.conj(dual_quaternion.mul(dq_PJ, rho))
-    D_child = G @ dual_quaternion.adjoint(dual_quaternion.conj(dq_CJ))
-    return np.concatenate([q[1:], place]), D_child, -(G @ dual_quaternion.adjoint(carried))
+@batched("(8),(8)->(6,6)")
+def carried(dq_parent, dq_child):
+    """Return X = Ad(p_c^-1 p_p)."""
+    return dual_quaternion.adjoint(dual_quaternion.mul(dual_quaternion.conj(dq_child), dq_parent))
 
 
-def constraints(links: tuple[Link, ...], poses: Array, dq_PJ: Array, dq_CJ: Array) -> Constraint:
-    """Return psi and its derivatives of all joints, from the poses of all bodies in the order of the links."""
-    parents = [link.parent for link in links]
-    return Constraint(*constraint(poses[..., parents, :], poses[..., 1:, :], dq_PJ, dq_CJ))
+def node(links: tuple[Link, ...], poses: Array, axes: Array) -> Node:
+    """Return X of all joints, from the poses of all bodies in the order of the links."""
+    return Node(carried(poses[..., [link.parent for link in links], :], poses[..., 1:, :]), axes)
 
 
 @functools.cache
-def inward(kind: str) -> Kernel:
-    """Return the kernel that eliminates a child and its joint."""
-    held = list(KINDS[kind].held)
-    r = len(held)
+def gap(kind: str, prescribed: bool) -> Kernel:
+    """Return the kernel of how far a joint is open: the error of its distal frame in the directions that it holds.
 
-    @batched(f"(6,6),(6),(6),(6,6),(6,6),(6,6),(6,6),(6,6),(6,6)->(6,6),(6),({r}),({r},6),(6),(6,{r})")
-    def inward(J, right, psi, D_child, D_parent, E_child, E_parent, C_child, C_parent):
-        """Return what the parent gets, mu = alpha + beta dx_p, and dx_c = y + Y mu."""
-        A_child, A_parent = (2.0 * (D[held] @ E) for D, E in ((D_child, E_child), (D_parent, E_parent)))
-        Y = solve(J, np.concatenate([right[:, None], C_child[held].T], axis=1))
-        K = A_child @ Y
-        wanted = np.concatenate([(-psi[held] - K[:, 0])[:, None], -A_parent], axis=1)
-        mu = solve(K[:, 1:], wanted)
-        alpha, beta, C = mu[:, 0], mu[:, 1:], C_parent[held].T
-        return -(C @ beta), C @ alpha, alpha, beta, Y[:, 0], Y[:, 1:]
+    rho = (p_P dq_PJ)^-1 p_C dq_CJ = rho_free exp(gap/2) with rho_free a pose that the joint allows; of a prescribed
+    joint dq_PJ has the wanted pose in it, and rho should be 1.
+    """
+    free = () if prescribed else KINDS[kind].free
+    turns = [k for k in free if k < 3]
+
+    @batched("(8),(8),(8),(8)->(6)")
+    def gap(dq_parent, dq_child, dq_PJ, dq_CJ):
+        back = dual_quaternion.conj(dual_quaternion.mul(dq_parent, dq_PJ))
+        q, place = dual_quaternion.to_pose(dual_quaternion.mul(back, dual_quaternion.mul(dq_child, dq_CJ)))
+        shift = quaternion.inverse_rotate(q, place)
+        if len(turns) == 3:
+            turn = zeros(3)
+        elif turns:  # about z: what is left is a turn about an axis across it
+            length = np.sqrt(q[0] * q[0] + q[3] * q[3])
+            turn = array([q[0] * q[1] + q[3] * q[2], q[0] * q[2] - q[3] * q[1], 0.0]) * (2.0 / length)
+        else:
+            turn = q[1:] * copysign(2.0, q[0])
+        return array([0.0 if k in free else x for k, x in enumerate([*turn, *shift])])
+
+    return gap
+
+
+@functools.cache
+def inward(d: int, prescribed: bool) -> Kernel:
+    """Return the kernel that eliminates a child on a joint with d freedoms."""
+
+    @batched(f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d})->(6,6),(6),({d}),({d},6)")
+    def inward(A, s, bias, X_start, X_end, S, drive, resistance):
+        """Return what the parent gets, and y = first - K xi_p."""
+        t, AX = s - A @ bias, A @ X_end
+        if prescribed:
+            return X_start.T @ AX, X_start.T @ (t - A @ (S @ drive)), drive, zeros(d, 6)
+        AS = A @ S
+        D = S.T @ AS + identity(d) * resistance
+        both = solve(D, np.concatenate([(drive + S.T @ t)[:, None], S.T @ AX], axis=1))
+        first, K = both[:, 0], both[:, 1:]
+        return X_start.T @ (AX - AS @ K), X_start.T @ (t - AS @ first), first, K
 
     return inward
 
 
 @functools.cache
-def outward(kind: str) -> Kernel:
+def outward(d: int) -> Kernel:
     """Return the kernel that finds a child and its joint from the parent."""
-    held = list(KINDS[kind].held)
-    r = len(held)
 
-    @batched(f"({r}),({r},6),(6),(6,{r}),(6),(6,6),(6,6)->(6),(6),(6)")
-    def outward(alpha, beta, y, Y, dx_parent, C_child, C_parent):
-        """Return dx_c and the wrenches C^T mu on child and parent."""
-        mu = alpha + beta @ dx_parent
-        return y + Y @ mu, mu @ C_child[held], mu @ C_parent[held]
+    @batched(f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d},6),(6)->(6),({d}),(6),(6)")
+    def outward(A, s, bias, X_start, X_end, S, first, K, xi_parent):
+        """Return xi_c, y and the wrenches on child and parent."""
+        y = first - K @ xi_parent
+        xi = X_end @ xi_parent + S @ y + bias
+        f = A @ xi - s
+        return xi, y, f, -(X_start.T @ f)
 
     return outward
 
 
 @batched("(6,6),(6)->(6)")
-def _base(J, right):
-    return solve(J, right)
+def _base(A, s):
+    return solve(A, s)
 
 
 def solve_tree(
-    links: tuple[Link, ...], J: Array, right: Array, end: Constraint, E: Array, D_child: Array, D_parent: Array
+    links: tuple[Link, ...],
+    prescribed: tuple[bool, ...],
+    A: Array,
+    s: Array,
+    start: Node,
+    end: Node,
+    bias: Array,
+    drive: Array,
+    resistance: Array,
 ) -> Solution:
-    """Solve for the increments of all bodies and the wrenches of all joints, on arrays of trials or in an assembly.
+    """Solve for the errors of all bodies and the wrenches of all joints, on arrays of trials or in an assembly.
 
-    Bodies and joints are in the order of the links. The constraints are those of the end, the directions D of the
-    wrenches those of the start.
+    Bodies and joints are in the order of the links; `drive` and `resistance` (..., D) in that of the velocities.
     """
-    matrix, vector = [J[..., i, :, :] for i in range(len(links) + 1)], [right[..., i, :] for i in range(len(links) + 1)]
-    found: list[Any] = [None] * len(links)
+    count = len(links) + 1
+    matrix, vector = [A[..., i, :, :] for i in range(count)], [s[..., i, :] for i in range(count)]
+    gains: list[Any] = [None] * len(links)
     for i, link in reversed(list(enumerate(links))):
-        J_more, r_more, *found[i] = inward(link.kind)(
-            matrix[i + 1], vector[i + 1], end.psi[..., i, :], end.D_child[..., i, :, :], end.D_parent[..., i, :, :],
-            E[..., i + 1, :, :], E[..., link.parent, :, :], D_child[..., i, :, :], D_parent[..., i, :, :],
+        d, mine = link.rate[1] - link.rate[0], slice(*link.rate)
+        A_more, s_more, *gains[i] = inward(d, prescribed[i])(
+            matrix[i + 1], vector[i + 1], bias[..., i, :], start.X[..., i, :, :], end.X[..., i, :, :],
+            end.axes[..., mine], drive[..., mine], resistance[..., mine],
         )  # fmt: skip
-        matrix[link.parent] = matrix[link.parent] + J_more
-        vector[link.parent] = vector[link.parent] + r_more
-    dx, loads = [_base(matrix[0], vector[0])], []
+        matrix[link.parent] = matrix[link.parent] + A_more
+        vector[link.parent] = vector[link.parent] + s_more
+    y: list[Any] = [None] * len(links)
+    xi, loads = [_base(matrix[0], vector[0])], []
     for i, link in enumerate(links):
-        directions = D_child[..., i, :, :], D_parent[..., i, :, :]
-        moved, *pair = outward(link.kind)(*found[i], dx[link.parent], *directions)
-        dx.append(moved)
+        moved, y[link.joint], *pair = outward(link.rate[1] - link.rate[0])(
+            matrix[i + 1], vector[i + 1], bias[..., i, :], start.X[..., i, :, :], end.X[..., i, :, :],
+            end.axes[..., slice(*link.rate)], *gains[i], xi[link.parent],
+        )  # fmt: skip
+        xi.append(moved)
         loads.append(pair)
-    return Solution(np.stack(dx, -2), *_on_bodies(links, dx[0], loads))
+    none = np.zeros((*xi[0].shape[:-1], 0))
+    return Solution(np.stack(xi, -2), np.concatenate(y, -1) if y else none, *_on_bodies(links, xi[0], loads))
 
 
 def _on_bodies(links: tuple[Link, ...], like: Array, loads: list[Any]) -> tuple[Array, Array]:

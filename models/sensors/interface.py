@@ -14,6 +14,14 @@ class Measurement(NamedTuple):
     valid: Array  # (...) bool
 
 
+class Sighting(NamedTuple):
+    """What a sensor says of another craft, and from where: flight software knows the pose of its own craft."""
+
+    z: Array
+    valid: Array
+    observer: Any  # state of the own craft when it was taken, with dq_IB
+
+
 class Prediction(NamedTuple):
     """What a filter expects a sensor to say; H and R have the leading axes they need, which broadcast to those of z."""
 

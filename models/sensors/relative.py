@@ -6,15 +6,20 @@ own; None puts the observer at the inertial origin. The sensor sits at dq_BS on 
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from gnc import check, dual_quaternion
 from gnc.batch import maximum, where
+from gnc.config import NonNegative, Positive, Vector3
+from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.models.parameters import between, limit, store
+from gnc.models.sensors.part import MountedSensorPart
 from gnc.models.sensors.validity import within_cone
 
 Array = Any
@@ -116,3 +121,48 @@ def luck(normal, chances):
     """Return the factor of the noise, large for an outlier, and whether the measurement does not drop out."""
     dropout, outlier, factor = chances
     return where(normal[0] < outlier, factor, 1.0), normal[1] >= dropout
+
+
+# Their part of a mission
+
+Probability = Annotated[float, Field(ge=0, lt=1)]
+
+
+class RelativeSensorPart(MountedSensorPart):
+    """What sensors of another craft have in common; they look along their z axis."""
+
+    sees: str = "target"
+    """The craft it looks at."""
+    place_m: Vector3 = (0.0, 0.0, 0.0)
+    """Where it sits on the own craft, from the body's origin."""
+    sigma_m: Positive = 0.01
+    """Noise of each component of the position at close range."""
+    sigma_fraction: NonNegative = 0.005
+    """The same as a fraction of the range, where that is more."""
+    half_cone_deg: Annotated[float, Field(gt=0, le=180)] = 180.0
+    """Half the field of view about the z axis; 180 sees all around."""
+    max_range_m: Positive | None = None
+    """Beyond it nothing is seen."""
+    dropout: Probability = 0.05
+    """Probability that there is no measurement."""
+    outlier: Probability = 0.05
+    """Probability that its noise is larger by a factor."""
+    outlier_factor: Positive = 20.0
+    """The factor."""
+    misalignment_deg: NonNegative = 0.0
+    """True misalignment about each axis, one sigma over the trials."""
+
+    def _options(self) -> dict[str, Any]:
+        """Return what all of them are built with."""
+        same = ("latency_s", "sigma_m", "sigma_fraction", "half_cone_deg", "dropout", "outlier", "outlier_factor")
+        reach = np.inf if self.max_range_m is None else self.max_range_m
+        dq_BS = dual_quaternion.from_pose(np.array(self.q_BS), np.array(self.place_m))
+        chosen = {key: getattr(self, key) for key in same}
+        return {"rate_hz": self.rate, "max_range_m": reach, "dq_BS": dq_BS, **chosen}
+
+    def truth(self, name: str, draws: Draws) -> Any:
+        """Return the sensor of each trial, turned by what nobody knows."""
+        if not np.any(np.asarray(self.misalignment_deg) > 0.0):
+            return self.belief()
+        turn = draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg))
+        return dataclasses.replace(self.belief(), misalignment=np.concatenate([turn, np.zeros_like(turn)], axis=-1))

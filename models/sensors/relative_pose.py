@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gnc import check, dual_quaternion
 from gnc.batch import batched, maximum, minimum, where
+from gnc.config import NonNegative, Positive
 from gnc.errors import InputError
 from gnc.linalg import array, block, identity, zeros
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Measurement, Prediction
-from gnc.models.sensors.relative import ALIGNED, RelativeSensor, in_view, luck, position_sigma, stacked
+from gnc.models.sensors.relative import (
+    ALIGNED,
+    RelativeSensor,
+    RelativeSensorPart,
+    in_view,
+    luck,
+    position_sigma,
+    stacked,
+)
 from gnc.models.sensors.validity import reading
 
 Array = Any
@@ -58,6 +67,10 @@ class RelativePose(RelativeSensor):
         z, R = _predict(self._sensor_pose(env), x.dq_IB, self._sigmas)
         return Prediction(z, np.eye(6, 12), R)
 
+    def placed(self, z: Array, env: Any) -> Array:
+        """Return dq_IT as a measurement says."""
+        return dual_quaternion.mul(self._sensor_pose(env), z)
+
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the twist of z_predicted* z, target axes; zero where z is not valid."""
         return _residual(z, z_predicted)
@@ -99,3 +112,22 @@ def _residual(z, z_predicted):
     none = z @ z == 0.0
     difference = dual_quaternion.mul(dual_quaternion.conj(z_predicted), z)
     return dual_quaternion.log(where(none, array(list(ALIGNED)), difference))
+
+
+class RelativePosePart(RelativeSensorPart):
+    """A camera or lidar that measures the pose of another craft."""
+
+    kind: Literal["relative-pose"] = "relative-pose"
+    near_m: NonNegative = 5.0
+    """Up to there the attitude is measured best."""
+    far_m: Positive = 50.0
+    """From there on it is measured worst."""
+    sigma_near_deg: Positive = 0.5
+    """Noise of the attitude about each axis, near."""
+    sigma_far_deg: Positive = 3.0
+    """The same, far."""
+
+    def belief(self) -> RelativePose:
+        """Return the sensor without misalignment."""
+        own = {key: getattr(self, key) for key in ("near_m", "far_m", "sigma_near_deg", "sigma_far_deg")}
+        return RelativePose(**self._options(), **own)

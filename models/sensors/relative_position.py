@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,7 +13,14 @@ from gnc.linalg import block, identity, zeros
 from gnc.models.parameters import store
 from gnc.models.sensors.error_state import padded
 from gnc.models.sensors.interface import Measurement, Prediction
-from gnc.models.sensors.relative import RelativeSensor, in_view, luck, position_sigma, stacked
+from gnc.models.sensors.relative import (
+    RelativeSensor,
+    RelativeSensorPart,
+    in_view,
+    luck,
+    position_sigma,
+    stacked,
+)
 from gnc.models.sensors.validity import reading
 
 Array = Any
@@ -72,3 +79,13 @@ def _predict(dq_IS, dq_IT, bias, sigmas):
     sigma = position_sigma(r_S, sigmas)
     H = block([[zeros(3, 3), quaternion.to_matrix(q_ST)]])
     return r_S + bias, padded(H, 12), sigma * sigma * identity(3)
+
+
+class RelativePositionPart(RelativeSensorPart):
+    """A lidar or radar that measures the position of another craft, and nothing of its attitude."""
+
+    kind: Literal["relative-position"] = "relative-position"
+
+    def belief(self) -> RelativePosition:
+        """Return the sensor without misalignment."""
+        return RelativePosition(**self._options())

@@ -51,10 +51,11 @@ class CraftNavigation:
 
     def update(self, belief: Belief, name: str, measurement: Any, t: Any) -> tuple[Belief, Any]:
         """Correct with a measurement, and count it."""
-        filter_, made = self.inner.update(belief.filter, name, measurement, t)
         i, valid = self.names.index(name), as_numbers(measurement[1])
-        used = valid if made is None else as_numbers(made.used)
-        counts = (*belief.counts[:i], _counted(belief.counts[i], valid, used), *belief.counts[i + 1 :])
+        heard = valid * self.inner.listens(belief.filter) if hasattr(self.inner, "listens") else valid
+        filter_, made = self.inner.update(belief.filter, name, measurement, t)
+        used = heard if made is None else as_numbers(made.used)
+        counts = (*belief.counts[:i], _counted(belief.counts[i], heard, used), *belief.counts[i + 1 :])
         B_B = belief.B_B
         if name == self._field:
             B_B = _latest(self.sensors[name].in_body(measurement[0]), valid, B_B)
@@ -63,6 +64,8 @@ class CraftNavigation:
     def estimate(self, belief: Belief, report: Report) -> Any:
         """Return what guidance and laws are given."""
         estimate = self.inner.estimate(belief.filter, report)
+        if report.joints is not None and hasattr(estimate, "joints"):
+            estimate = estimate._replace(joints=report.joints)
         return estimate._replace(B_B=belief.B_B) if self._field and hasattr(estimate, "B_B") else estimate
 
     def observe(self, belief: Belief, truth: Any, t: float) -> dict[str, Array]:

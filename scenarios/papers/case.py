@@ -55,8 +55,8 @@ class Case:
 
 def case(name: str, *, title: str) -> Callable[[Callable[[int], Result]], Callable[[int], Result]]:
     """Register the decorated function `(seed) -> Result` as the case `paper/figure`."""
-    if not re.fullmatch(r"[a-z0-9_]+/[a-z0-9_]+", name):
-        raise ValueError(f"case name {name!r}: expected paper/figure in lower-case letters, digits and _")
+    if not re.fullmatch(r"[a-z0-9_]+/[a-z0-9_-]+", name):
+        raise ValueError(f"case name {name!r}: expected paper/figure in lower-case letters, digits, _ and -")
     if name in CASES:
         raise ValueError(f"case name {name!r} is taken")
 

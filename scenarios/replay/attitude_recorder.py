@@ -1,4 +1,4 @@
-"""The recorder of scenarios that fly a MEKF, and the configuration by which replay flies the same.
+"""The recorder of missions that fly a MEKF, and the configuration by which replay flies the same.
 
 The loop also predicts only to look ahead, for a command or a record, and throws the result away. What counts are the
 predictions that lead to the belief which a measurement corrects, so these are found by going back from there.
@@ -7,7 +7,7 @@ predictions that lead to the belief which a measurement corrects, so these are f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,8 +17,8 @@ from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.extra_states import ResidualDipole
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
+from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker, VectorSensor
-from gnc.scenarios.attitude.navigation import MekfNavigation
 from gnc.scenarios.replay.recorder import Columns, Recorder, Tap, names, one
 
 Array = Any
@@ -40,16 +40,16 @@ class AttitudeRecorder(Recorder):
 
     held = ("torque", "field")
 
-    def __init__(self, scenario: Any, navigation: MekfNavigation, belief: Belief, h: float) -> None:
-        if type(navigation.mekf) is not Mekf:
-            kind = type(navigation.mekf).__name__
-            raise InputError(f"filter: replay has no {kind}; simulate a log with filter.kind=mekf")
-        self._filter, self._first = navigation.mekf, belief
-        self._tap = cast(Any, Tap(navigation.mekf))
-        super().__init__(dataclasses.replace(navigation, mekf=self._tap), h)
+    def __init__(self, navigation: AttitudeNavigation, belief: Belief, sensors: Mapping[str, Any], h: float) -> None:
+        if type(navigation.filter) is not Mekf:
+            kind = type(navigation.filter).__name__
+            raise InputError(f'software.*.navigation: replay has no {kind}; simulate a log with kind = "mekf"')
+        self._filter, self._first = navigation.filter, belief
+        self._tap = cast(Any, Tap(navigation.filter))
+        super().__init__(dataclasses.replace(navigation, filter=self._tap), h)
         self._last, self._steps = belief, dict[int, Step]()
-        self._sensors, self._ungated_s = navigation.sensors, navigation.ungated_s
-        self._config = [_sensor(name, sensor) for name, sensor in navigation.sensors.items()]
+        self._sensors, self._ungated_s = sensors, navigation.ungated_s
+        self._config = [_sensor(name, sensor) for name, sensor in sensors.items()]
         self.rows.add(0, {"wheels": belief.rho_B})
 
     def truth(self, x: Any) -> Columns:

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from gnc.errors import InputError
-
-CHECK_FAILED = 1
+from gnc.scenarios.exits import CHECK_FAILED
 
 
 def replay(

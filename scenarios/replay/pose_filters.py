@@ -12,12 +12,13 @@ from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.motion_fit import Poses, fitted
 from gnc.estimators.motion_models import Kind, MotionFilter
+from gnc.estimators.navigation.free_body import Prior, TargetNavigation
 from gnc.estimators.pose_motion import TURN
 from gnc.estimators.twist_ekf import TwistEkf
+from gnc.models.craft.body import about_centre
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro, Measurement
-from gnc.scenarios.proximity.body import about_centre
-from gnc.scenarios.proximity.navigation import Prior, Seen, TargetNavigation
+from gnc.models.sensors.interface import Sighting
 from gnc.scenarios.replay import config, filter_config
 from gnc.scenarios.replay.driven import INERTIA, Array, Driven, First, Sample, blocks, given, named, variance
 
@@ -67,10 +68,8 @@ class ByWrench(Driven):
         """Correct with a measurement; `restart_beyond` makes it do as a chaser's filter does."""
         if self._prior is None:
             return super().update(belief, sensor, measurement, env, gated)
-        ungated_s = 0.0 if gated else np.inf
-        chaser = TargetNavigation(self.filter, sensor, lambda x, M, h: x, ungated_s, self._prior)
-        after, innovation = chaser.update(chaser.start(belief), "", Seen(measurement, env), 0.0)
-        return after.last, innovation
+        chaser = TargetNavigation(self.filter, {}, lambda x, M, h: x, 0.0, self._prior)
+        return chaser.corrected(belief, sensor, Sighting(*measurement, env), gated)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return pose, twist, extra states and C."""

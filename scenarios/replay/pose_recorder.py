@@ -1,42 +1,43 @@
-"""The recorder of scenarios in which a chaser estimates a free target, and the configuration by which replay does."""
+"""The recorder of missions in which a chaser estimates a free target, and the configuration by which replay does."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
 
-from gnc import dual_quaternion
+from gnc import dual_quaternion, spatial
 from gnc.errors import InputError
 from gnc.estimators.dqekf import DqEkf
+from gnc.estimators.navigation.free_body import TargetBelief, TargetNavigation
 from gnc.estimators.pose_belief import PoseBelief
-from gnc.models.sensors import Measurement, RelativePose
-from gnc.scenarios.proximity.navigation import Seen, TargetBelief, TargetNavigation
-from gnc.scenarios.proximity.sections import ProximityConfig
-from gnc.scenarios.proximity.truth import PairState
+from gnc.models.sensors import RelativePose
 from gnc.scenarios.replay.recorder import Columns, Recorder, Tap, names, one
 
 
 class PoseRecorder(Recorder):
     """Takes down the camera's measurements and the chaser's pose; the filter steps from one to the next."""
 
-    def __init__(self, scenario: ProximityConfig, navigation: TargetNavigation, belief: TargetBelief, h: float) -> None:
+    def __init__(
+        self, navigation: TargetNavigation, belief: TargetBelief, sensors: Mapping[str, Any], h: float
+    ) -> None:
         if type(navigation.dqekf) is not DqEkf:
-            raise InputError(f"filter.method: replay has no {scenario.filter.method!r}; simulate a log with vi4")
-        self._scenario, self._known = scenario, navigation
+            kind = type(navigation.dqekf).__name__
+            raise InputError(f'software.*.navigation: replay has no {kind}; simulate a log with method = "vi4"')
+        for name, sensor in sensors.items():
+            if type(sensor) is not RelativePose:
+                raise InputError(f"sensors.{name}: replay has no {type(sensor).__name__}; simulate with relative-pose")
+        self._known, self._sensors = navigation, sensors
         self._tap = cast(Any, Tap(navigation.dqekf))
         super().__init__(dataclasses.replace(navigation, dqekf=self._tap), h)
         self._first = PoseBelief(*(np.asarray(part)[0] for part in belief.last))
 
-    def truth(self, x: PairState) -> Columns:
+    def truth(self, x: Any) -> Columns:
         """Return pose and rate of the target."""
-        q_IB, r_IB = dual_quaternion.to_pose(x.target.dq_IB)
-        return {"truth_q": q_IB, "truth_r": r_IB, "truth_w": x.target.chi_B[..., :3]}
-
-    def measurement(self, seen: Seen) -> Measurement:
-        """Return the measured pose."""
-        return seen.measurement
+        q_IB, r_IB = dual_quaternion.to_pose(x.dq_IB)
+        return {"truth_q": q_IB, "truth_r": r_IB, "truth_w": x.chi_B[..., :3]}
 
     def surroundings(self, name: str) -> Columns:
         """Return the chaser's pose."""
@@ -48,20 +49,21 @@ class PoseRecorder(Recorder):
         start = {"dq_IB": first.dq_IB, "w_B": first.chi_B[:3], "v_B": first.chi_B[3:], "C": first.C[:12, :12]}
         truth = {"columns": names("truth_q", 4), "position": names("truth_r", 3), "rate": names("truth_w", 3)}
         return {
-            "log": {"step_s": float(self._tap.predicted[1])},  # as the scenario sums it up; always the same
+            "log": {"step_s": float(np.ravel(self._tap.predicted[1])[0])},  # as the loop sums it up; always the same
             "filter": self._filter(),
-            "sensors": [_camera("camera", self._known.sensor)],
+            "sensors": [_camera(name, sensor) for name, sensor in self._sensors.items()],
             "truth": {"order": "wxyz", **truth},
             "start": {"t": 0.0, **{key: value.tolist() for key, value in start.items()}},
         }
 
     def _filter(self) -> dict[str, Any]:
-        target, dqekf = self._scenario.target, self._known.dqekf
+        dqekf = self._known.dqekf
+        mass, r_g, J_com = spatial.parts(np.asarray(dqekf.M))
         found = {
             "kind": "dqekf",
-            "mass": target.mass_kg,
-            "J_com": target.J_kgm2,
-            "r_g": target.centre_m,
+            "mass": float(mass),
+            "J_com": J_com.tolist(),
+            "r_g": r_g.tolist(),
             "method": dqekf.method,
             "substeps": dqekf.turn is not None,
             "wrench_psd": np.diagonal(one(dqekf.wrench_psd, 2)).tolist(),

@@ -1,4 +1,4 @@
-"""Takes down what a scenario's filter is given in flight, as columns of a log; the flight keeps its bits."""
+"""Takes down what a mission's filter is given in flight, as columns of a log; the flight keeps its bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.loop import Instrument, Loop
+from gnc.loop import Instrument
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay.log_writer import measured
 
@@ -99,17 +99,18 @@ class Recorder:
     held: tuple[str, ...] = ()  # columns of known inputs
 
     def __init__(self, navigation: Any, h: float) -> None:
-        self.navigation, self.rows = navigation, Rows(h)
+        self.__dict__["navigation"] = navigation
+        self.rows = Rows(h)
         self._truth: dict[int, Columns] = {}
 
-    def connected(self, loop: Loop) -> Loop:
-        """Return the loop that is taken down: its navigation is this, and the truth is noted where it is measured."""
-        instruments = [self._noting(i) for i in loop.instruments]
-        return dataclasses.replace(loop, navigation=self, instruments=instruments, compiled=False)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["navigation"], name)
 
-    def _noting(self, instrument: Instrument) -> Instrument:
+    def noting(self, instrument: Instrument, place: int) -> Instrument:
+        """Return an instrument that notes the truth of the craft at a place where it measures."""
+
         def measure(x: Any, t: float, noise: Any) -> Any:
-            self._truth[self.rows.tick(t)] = self.truth(x)
+            self._truth[self.rows.tick(t)] = self.truth(x[place])
             return instrument.measure(x, t, noise)
 
         return dataclasses.replace(instrument, measure=measure)

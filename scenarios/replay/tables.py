@@ -40,6 +40,8 @@ def open_log(path: Path) -> dict[str, Table]:
     """Open a log and return its tables by name; nothing is read yet but names."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give a log in CSV, Parquet, HDF5, NPZ or MAT")
+    if not path.is_dir() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file; give a log in CSV, Parquet, HDF5, NPZ or MAT")
     with readable(str(path)):
         return _folder(path) if path.is_dir() else _file(path)
 
@@ -59,7 +61,7 @@ def readable(what: str) -> Iterator[None]:
 
 
 def _folder(path: Path) -> dict[str, Table]:
-    files = sorted(p for p in path.iterdir() if p.suffix.lower() in (".csv", ".txt", ".parquet"))
+    files = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() in (".csv", ".txt", ".parquet"))
     if not files:
         raise InputError(f"{path}: the folder has no .csv or .parquet file; give one per table")
     return {p.stem: _file(p)[""] for p in files}

@@ -70,7 +70,8 @@ def sentences(outcome: dict[str, Any]) -> list[str]:
         if truth["rms_heading_deg"] is not None:
             nees += f", heading {truth['rms_heading_deg']:.3g} and inclination {truth['rms_inclination_deg']:.3g} deg"
         counted = f"at {truth['scored']} of {truth['times']} times"
-        said.append(f"against truth: RMS {truth['rms_deg']:.4g} deg{metres}{nees}, {counted}")
+        turned = "no RMS" if truth["rms_deg"] is None else f"RMS {truth['rms_deg']:.4g} deg"
+        said.append(f"against truth: {turned}{metres}{nees}, {counted}")
     if outcome["bias"] is not None:
         said.append("gyro bias: " + ", ".join(f"{np.degrees(b):.4g}" for b in outcome["bias"]["rad_s"][:3]) + " deg/s")
     return [*said, *(f"warning: {w}" for w in outcome["warnings"]), *(f"hint: {h}" for h in outcome["hints"])]

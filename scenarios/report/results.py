@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +10,18 @@ import numpy as np
 
 from gnc import config as configuration
 from gnc import history
+from gnc.config.base import loads
 from gnc.errors import InputError
+from gnc.files import read_json, read_text
 from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.statistics import percentiles
-from gnc.scenarios.catalogue import scenario
+from gnc.scenarios.missions.flight import Flight
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.scene import scene as scene_of
 from gnc.scenarios.replay.kept import ESTIMATES
 from gnc.scenarios.report import replay_page
 from gnc.scenarios.report.page import Page, Plot, Scene, Series, Table, write_page
-from gnc.scenarios.run import CONFIG, HISTORY, METRICS
+from gnc.scenarios.run import CONFIG, HISTORY, METRICS, report
 
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
@@ -28,17 +30,29 @@ BANDS = "bands.nc"
 TIME = "time [s]"
 COLUMNS = ("mean", "std", "p50", "p95", "p99.7", "max")
 MOST_ROWS = 20
+LARGEST_FILE = 2**28  # bytes
 FEW = 7  # parts that one plot can show apart
-HIDDEN = ("q_",)  # what quaternions do is better seen in the scene
+HIDDEN = (".q_IB", ".q_IT", ".used", ".refused")  # what quaternions do is better seen in the scene
 
 
 def write(folder: Path, path: Path, trial: int | None = None) -> None:
     """Write the page of a flight, a campaign or a replay."""
-    made = page(folder, trial)
+    try:
+        made = page(folder, trial)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:  # what damaged results lack
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder}: results are damaged ({type(error).__name__}: {error}); fly again") from error
     try:
         write_page(path, made)
     except OSError as error:
         raise InputError(f"--out {path}: {(error.strerror or str(error)).lower()}; give a file to write") from None
+
+
+def write_flight(flight: Flight, path: Path, trial: int | None = None) -> Path:
+    """Write the page of a flight that is still in memory."""
+    write_page(path, _flight(report(flight), configuration.dump(flight.mission), flight.signals, trial))
+    return path
 
 
 def page(folder: Path, trial: int | None = None) -> Page:
@@ -47,8 +61,8 @@ def page(folder: Path, trial: int | None = None) -> Page:
         raise InputError(f"{folder}: holds no results; give a directory of gnc run, monte-carlo or replay")
     if (folder / ESTIMATES).is_file():
         return _replay(folder, trial)
-    told = json.loads((folder / METRICS).read_text(encoding="utf-8"))
-    text = (folder / CONFIG).read_text(encoding="utf-8")
+    told = read_json(folder / METRICS, LARGEST_FILE, "results of gnc")
+    text = read_text(folder / CONFIG, LARGEST_FILE, "results of gnc")
     if not (folder / BANDS).is_file():
         return _flight(told, text, history.load(folder / HISTORY), trial)
     if trial is not None:
@@ -72,22 +86,26 @@ def _flight(told: dict[str, Any], text: str, flight: Dataset, trial: int | None)
     if trial is not None and trial not in numbers:
         raise InputError(f"--trial {trial}: not among the trials flown, {numbers[0]} to {numbers[-1]}")
     place = 0 if trial is None else numbers.index(trial)
-    found = scenario(told["scenario"])
-    config = configuration.parse(text, found.Config, CONFIG)
-    checks = [(c["name"], c["value"], _bound(c), bool(c["ok"])) for c in told["checks"]]
-    tables = [
-        Table("Checks", ("check", "value", "bound", "result"), checks),
-        Table("Metrics", ("metric", "value"), list(told["metrics"].items())),
-    ]
+    mission = configuration.parse(text, Mission, CONFIG)
+    tables = [_requirements(told["checks"]), Table("Metrics", ("metric", "value"), list(told["metrics"].items()))]
+    if counts := told.get("measurements"):
+        rows = [(name, *[x[key] for key in ("used", "refused", "missing")]) for name, x in counts.items()]
+        tables.append(Table("Measurements of all trials", ("sensor", "used", "refused", "missing"), rows))
     if beside := told.get("comparison"):
         tables.insert(1, Table(beside["title"], beside["columns"], beside["rows"]))
     if told["lost"]:
         rows = [(entry["trial"], entry["reason"]) for entry in told["lost"]]
         tables.append(Table("Lost trials", ("trial", "reason"), rows))
-    scene: Scene | None = found.scene(config, flight, place) if found.scene is not None else None
+    scene: Scene | None = scene_of(mission, flight, place)
     shown = f"{len(numbers)} trials, seed {told['seed']}; plots and scene show trial {numbers[place]}."
     notes = ["The flight was interrupted before its end."] if told["interrupted"] else []
+    notes += told.get("hints", [])
     return Page(told["scenario"], f"{told['title']} {shown}", tables, text, plots(flight, place), scene, notes)
+
+
+def _requirements(checks: Sequence[dict[str, Any]]) -> Table:
+    rows = [(c["name"], c["value"], _bound(c), c.get("note", ""), bool(c["ok"])) for c in checks]
+    return Table("Requirements", ("requirement", "value", "bound", "note", "result"), rows)
 
 
 def _bound(check: dict[str, Any]) -> str:
@@ -102,7 +120,7 @@ def plots(flight: Dataset, place: int) -> list[Plot]:
     sigmas = {x.attrs["sigma"] for x in flight.data_vars.values() if "sigma" in x.attrs}
     for name, signal in sorted(flight.data_vars.items(), key=lambda item: "trial" not in item[1].dims):
         clock = next((str(dim) for dim in signal.dims if str(dim).startswith(history.CLOCK)), None)
-        if clock is None or name in sigmas or str(name).startswith(HIDDEN) or signal.sizes[clock] < 2:
+        if clock is None or name in sigmas or str(name).endswith(HIDDEN) or signal.sizes[clock] < 2:
             continue
         signal = signal.astype(float) if signal.dtype == bool else signal  # astype keeps labels and units
         one = signal if "trial" not in signal.dims else signal.isel(trial=place)
@@ -153,7 +171,7 @@ def _spread(name: str, signal: DataArray, one: DataArray) -> Plot:
 
 
 def _campaign(told: dict[str, Any], text: str, bands: Dataset) -> Page:
-    name = tomllib.loads(text)["scenario"]
+    name = loads(text, CONFIG)["name"]
     metrics = [(key, *[x[column] for column in COLUMNS]) for key, x in told["metrics"].items()]
     tables = [Table("Metrics", ("metric", *COLUMNS), metrics)]
     if p := told["success"]:

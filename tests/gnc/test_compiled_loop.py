@@ -1,6 +1,6 @@
 """Compiled loops: whatever is due when, they leave the bits of the loop that is flown tick by tick."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +84,7 @@ class Filter:
 class Law:
     def command(self, belief, report, t, memory):
         total = memory[0] + belief.x
-        return (-0.3 * belief.x - 0.2 * report - 0.01 * total,), (total,)
+        return (-0.3 * belief.x - 0.2 * report - 0.01 * total + (1e-3 * t - t / 700.0 + (2.0 - t) * 1e-4),), (total,)
 
 
 def look(x, t, noise):
@@ -93,14 +93,20 @@ def look(x, t, noise):
 
 
 def fly(trials, compiled, instruments=(("a", 1.0, 0.0), ("b", 1.5, 2.0)), watched=True, **changes):
-    made = [Instrument(n, every, look, Stream(1, trials, n, 2), first_s=first) for n, every, first in instruments]
+    shared = changes.pop("shared", None)
+    made = [
+        Instrument(name, every, changes.get("look", look), Stream(1, trials, name, 2), *late, first_s=first)
+        for name, every, first, *late in instruments
+    ]
+    changes.pop("look", None)
     plant = changes.pop("plant", None) or Cart(np.linspace(1.0, 2.0, trials))
     control = Controller(changes.pop("law", Law()), changes.pop("control_s", 2.0), (np.zeros(trials),))
     rest = {"events": (), "record_s": 2.5, "duration_s": 20.0, **changes}
-    loop = Loop(H, rest.pop("duration_s"), plant, made, Filter(), control, compiled=compiled, **rest)
+    navigation = rest.pop("navigation", Filter())
+    loop = Loop(H, rest.pop("duration_s"), plant, made, navigation, control, compiled=compiled, **rest)
     rng, seen, new = np.random.default_rng(0), [], []
     belief = Track(
-        rng.normal(size=trials), np.zeros(trials), np.tile(np.eye(2), (trials, 1, 1)), (np.ones(trials), None)
+        rng.normal(size=trials), np.zeros(trials), np.tile(np.eye(2), (trials, 1, 1)), (np.ones(trials), shared)
     )
     state = Line(rng.normal(size=trials), rng.normal(size=trials), "cart"), belief, (np.zeros(trials),)
     callbacks = (seen.append, lambda *what: new.append(what)) if watched else (None, None)
@@ -118,11 +124,13 @@ def same(a, b):
     return True
 
 
-def check_same(**how):
+def check_same(python="", **how):
+    """Fly both ways; only the parts that are named may be left to Python."""
     _, compiled, *watched = fly(compiled=True, **how)
     _, plain, *expected = fly(compiled=False, **how)
-    assert compiled.uncompiled == "" and compiled.ticks == plain.ticks
-    assert same(compiled[:3], plain[:3])
+    assert {one.split(":")[0] for one in compiled.uncompiled.split("; ")} == set(python.split("; "))
+    assert compiled.ticks == plain.ticks
+    assert same(compiled[:3], plain[:3]) and same(tuple(compiled.happened.values()), tuple(plain.happened.values()))
     for one, other in zip(watched, expected, strict=True):
         assert len(one) == len(other) and all(same(x, y) for x, y in zip(one, other, strict=True))
 
@@ -189,22 +197,108 @@ class LateBranching(Law):
         return (np.where(np.asarray(belief.x, float) > 0.0, -0.1, 0.1),), memory
 
 
+@pytest.mark.parametrize("trials", [1, 3, 8])
 @pytest.mark.parametrize("law", [Branching(), LateBranching()], ids=["from the start", "from 8 s on"])
-def test_a_part_that_cannot_be_recorded_is_flown_tick_by_tick_and_the_reason_is_told(law):
-    _, compiled, *watched = fly(3, True, law=law)
-    _, plain, *expected = fly(3, False, law=law)
-    assert "TypeError" in compiled.uncompiled and plain.uncompiled == ""
-    assert same(compiled[:3], plain[:3])
-    for one, other in zip(watched, expected, strict=True):
-        assert len(one) == len(other) and all(same(x, y) for x, y in zip(one, other, strict=True))
+def test_the_tick_is_split_around_a_law_that_cannot_be_recorded(law, trials):
+    check_same(python="controller", trials=trials, law=law, watched=trials == 3)
 
 
-def test_events_and_late_measurements_are_flown_tick_by_tick():
-    event = Event("far", lambda x, t: x.x > 1e9)
-    assert fly(2, True, events=[event])[1].uncompiled == "it has events"
-    loop, flown, *_ = fly(2, True)
-    late = replace(loop, instruments=[replace(i, latency_s=1.0) for i in loop.instruments])
-    assert late.fly(flown.truth, flown.belief, flown.memory).uncompiled == "it has late measurements"
+class Table(Filter):
+    """Looks the bound up in plain NumPy; with a leaf that is no number, and a test."""
+
+    def update(self, belief, name, measurement, t):
+        z, valid = measurement
+        belief, made = super().update(belief, name, (np.clip(z, -1.0, 1.0), valid), t)
+        return belief, made._replace(y=np.clip(made.y, -0.5, 0.5))
+
+
+class Clipped(Cart):
+    def step(self, state, command, t, h):
+        return super().step(state, (np.clip(command[0], -0.05, 0.05),), t, h)
+
+    def report(self, state):
+        return np.clip(2.0 * state.v, -1.0, 1.0)
+
+
+def clipped(x, t, noise):
+    return np.clip(x.x + 0.1 * noise[..., 0], -1.0, 1.0), x.x < 1.5
+
+
+@pytest.mark.parametrize("late", [(), (1.0,)], ids=["prompt", "late"])
+@pytest.mark.parametrize(
+    ("python", "how"),
+    [
+        ("instrument a; instrument b", {"look": clipped}),
+        ("navigation.update", {"navigation": Table()}),
+        ("plant.report; plant.step", {"plant": Clipped(np.linspace(1.0, 2.0, 5))}),
+        ("instrument a; instrument b; navigation.update; controller",
+         {"look": clipped, "navigation": Table(), "law": Branching()}),
+    ],
+)  # fmt: skip
+def test_parts_that_cannot_be_recorded_are_called_and_the_others_stay_compiled(python, how, late):
+    check_same(python=python, trials=5, instruments=(("a", 1.0, 0.0, *late), ("b", 1.5, 2.0)), **how)
+
+
+class Shy(Branching):
+    """Returns another structure when it feels like it."""
+
+    def command(self, belief, report, t, memory):
+        (push,), memory = super().command(belief, report, t, memory)
+        return (push if t < 10.0 else 0.1,), memory
+
+
+def test_what_a_part_returns_may_change_its_structure():
+    """A command that all trials share is broadcast when it becomes part of the state, unlike in Python."""
+    numbers = [fly(3, how, law=Shy())[1] for how in (True, False)]
+    assert np.array_equal(numbers[0].truth.x, numbers[1].truth.x) and "controller" in numbers[0].uncompiled
+
+
+def test_an_error_in_a_part_reaches_the_caller():
+    class Broken(Law):
+        def command(self, belief, report, t, memory):
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        fly(2, True, law=Broken())
+
+
+STOP = Event("stop", lambda x, t: x.x >= 0.5, lambda x, t: Line(x.x, np.zeros_like(x.v), x.name))
+TURN = Event(
+    "turn", lambda x, t: (x.v < 0.0) & (x.x > -1.0), lambda x, t: Line(*moved(x.x, -x.v, 0.1, 1.0, t, H), x.name)
+)
+CLIP = Event("clip", lambda x, t: np.clip(x.x, -1.0, 1.0) < 0.2)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 5, 8])
+def test_events_are_compiled(trials):
+    check_same(trials=trials, events=[STOP, TURN], watched=trials == 5)
+
+
+def test_an_event_that_cannot_be_recorded_is_called():
+    check_same(python="event clip", trials=3, events=[TURN, CLIP])
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"instruments": (("a", 1.0, 0.0, 1.0), ("b", 1.5, 2.0))},
+        {"instruments": (("a", 3.0, 0.5, 2.5), ("b", 0.5, 0.0, 0.5)), "control_s": 0.5, "events": [STOP]},
+        {"instruments": (("a", 5.0, 8.0, 7.0), ("b", 3.0, 0.0)), "control_s": 4.0},
+        {"instruments": (("a", 0.5, 0.0, 2.0),), "control_s": 0.5, "duration_s": 50.0, "record_s": 10.0},
+        {"instruments": (("a", 1.0, 0.0, 30.0),)},
+    ],
+    ids=["one", "both, events", "one comes late", "always", "later than the end"],
+)
+@pytest.mark.parametrize("trials", [1, 5])
+def test_late_measurements_are_compiled(how, trials):
+    check_same(trials=trials, watched=trials == 5, **how)
+
+
+def test_a_loop_that_flies_again_with_late_measurements_leaves_the_same_bits():
+    loop, first, *_ = fly(3, True, (("a", 1.0, 0.0, 1.0),), watched=False)
+    plain, same_first, *_ = fly(3, False, (("a", 1.0, 0.0, 1.0),), watched=False)
+    again, expected = (one.fly(*end[:3]) for one, end in ((loop, first), (plain, same_first)))
+    assert again.uncompiled == "" and same(again[:3], expected[:3])
 
 
 class Growing(Law):
@@ -231,3 +325,18 @@ def test_a_table_without_a_row_for_every_tick_is_refused():
             return super().step(state, (command[0] + wind,), t, h)
 
     assert "has none for every tick" in fly(2, True, plant=Coarse(np.ones(2)))[1].uncompiled
+
+
+class Ageing(Filter):
+    """Keeps a number that all trials share, as a part of the belief without an axis of trials."""
+
+    def predict(self, belief, command, report, t, h):
+        belief = super().predict(belief, command, report, t, h)
+        return belief._replace(inside=(belief.inside[0], belief.inside[1] + h))
+
+
+@pytest.mark.parametrize("law", [Law(), Branching()], ids=["compiled", "law in Python"])
+def test_numbers_that_all_trials_share_may_change(law):
+    check_same(
+        python="" if type(law) is Law else "controller", trials=3, navigation=Ageing(), law=law, shared=np.zeros(())
+    )

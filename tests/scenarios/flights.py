@@ -1,26 +1,17 @@
-"""Short flights of scenarios, for their tests."""
+"""Short flights of missions, for their tests."""
 
 import numpy as np
 
-from gnc.config import override
-from gnc.scenarios.catalogue import scenario
-from gnc.scenarios.scenario import fly
+from gnc.scenarios.missions.load import read
 
 
-def configured(name, *settings):
-    config = scenario(name).Config()
-    return override(config, list(settings)) if settings else config
-
-
-def flown(name, seed, trials, *settings):
-    """Return configuration and flight of some trials, by their numbers or how many."""
-    config = configured(name, *settings)
-    which = np.arange(trials) if isinstance(trials, int) else np.array(trials)
-    return config, fly(scenario(name), config, seed, which)
+def flown(name, seed, trials, *settings, **options):
+    """Return the flight of some trials, by their numbers or how many."""
+    return read(name, settings).fly(trials, seed, **options)
 
 
 def judged(name, seed, trials, *settings):
-    return scenario(name).judge(*flown(name, seed, trials, *settings))
+    return flown(name, seed, trials, *settings).verdict
 
 
 def failed(verdict):
@@ -34,9 +25,3 @@ def same_bits(many, one, place):
                        one[name].values, equal_nan=True)
         for name in many.data_vars
     )  # fmt: skip
-
-
-def judged_from_what_it_names(name, seed, trials, *settings):
-    """Return the verdict on a flight of which only the signals that are judged were kept."""
-    found, config = scenario(name), configured(name, *settings)
-    return found.judge(config, fly(found, config, seed, np.arange(trials), only=found.judged))

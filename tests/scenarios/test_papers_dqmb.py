@@ -12,7 +12,7 @@ from gnc.scenarios.papers.dqmb import decoupled, holding, runs, satellite, two_a
 from tests.models.multibody import samples
 from tests.models.multibody.pinocchio_tree import Oracle
 
-NAMES = ["dqmb/appendix", "dqmb/fig5", "dqmb/fig6", "dqmb/holding", "dqmb/variational"]
+NAMES = ["dqmb/appendix", "dqmb/fig5", "dqmb/fig6", "dqmb/holding", "dqmb/variational", "dqmb/variational-model"]
 
 
 def test_the_papers_experiments_are_cases():

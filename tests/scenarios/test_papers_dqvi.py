@@ -18,10 +18,11 @@ from gnc.scenarios.papers.dqvi.flights import angle
 from gnc.scenarios.papers.dqvi.ring import ring
 
 NAMES = [f"dqvi/fig{k}" for k in range(3, 14)] + ["dqvi/filler"]
+CLAIMS = ["dqvi/added-mass", "dqvi/run-time"]
 
 
 def test_every_figure_from_3_to_13_is_a_case() -> None:
-    assert {case.name for case in papers.find("dqvi")} == set(NAMES)
+    assert {case.name for case in papers.find("dqvi")} == {*NAMES, *CLAIMS}
 
 
 @pytest.mark.jit
@@ -41,6 +42,15 @@ def test_a_case_holds_its_checks_and_says_what_is_unphysical(
     assert all(np.isfinite(np.asarray(value, dtype=float)).all() for value in numbers.values())
     assert [Path(file).name for file in printed["files"]] == [f"{name.replace('/', '_')}.png"]
     assert (tmp_path / f"{name.replace('/', '_')}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_of_the_text_is_a_case_whose_checks_name_their_source(name: str) -> None:
+    (case,) = papers.find(name)
+    result = case.run(0)
+    assert [check.name for check in result.checks if not check.ok] == []
+    assert all(check.note for check in result.checks)
 
 
 # The data

@@ -27,7 +27,15 @@ def test_a_case_keeps_its_checks_and_draws_its_figure(name, tmp_path):
 
 
 def test_the_paper_has_all_its_cases():
-    assert [case.name for case in find("lgvi")] == CASES
+    assert [case.name for case in find("lgvi")] == ["lgvi/eq22", *CASES]
+
+
+@pytest.mark.jit
+def test_the_lagrangian_side_is_the_hamiltonian_side():
+    (case,) = find("lgvi/eq22")
+    result = case.run(0)
+    assert [check.name for check in result.checks if not check.ok] == []
+    assert all("LGVI eqs. (19), (22)" in check.note for check in result.checks)
 
 
 @pytest.mark.jit

@@ -1,100 +1,111 @@
-"""The scenario tumble-capture: filters beside each other."""
+"""The mission tumble-capture: filters beside each other."""
 
 import numpy as np
 import pytest
 
-from gnc.config import dump, override, parse
-from gnc.scenarios import tumble_capture
-from gnc.scenarios.scenario import fly
+from gnc.scenarios.missions.flight import fly
+from gnc.scenarios.missions.load import read
+from gnc.scenarios.missions.quiet import quiet_until
+from tests.scenarios.flights import failed
 
-SCENARIO = tumble_capture.SCENARIO
-ALONE = "comparators.filters=[]"
-SHORT = ("capture.start_s=60.0", "duration_s=160.0", "criteria.settle_s=130.0")
+SHORT = (
+    "software.body.transitions.0.when=t >= 60",
+    "run.duration_s=160.0",
+    "requirements.lost.when=t >= 130 and pointing_error_deg > 15",
+    "requirements.final_rms_deg.when=t >= 130",
+    "requirements.final_knowledge_rms_deg.when=t >= 130",
+    "requirements.nees.when=t >= 30 and t <= 60",
+    "requirements.filters.columns.final_rms_deg.when=t >= 130",
+)
 
 
-def configured(*settings):
-    return override(SCENARIO.Config(), list(settings)) if settings else SCENARIO.Config()
-
-
-def judged(config, seed, trials):
-    return SCENARIO.judge(config, fly(SCENARIO, config, seed, np.arange(trials)))
-
-
-def failed(verdict):
-    return [check.name for check in verdict.checks if not check.ok]
+def mission(*settings, contestants=(), variants=("q1e-5",)):
+    """Return the mission with some of the contestants, or none."""
+    found = read("tumble-capture", settings)
+    filters, others = found.requirements["filters"], dict(found.requirements)
+    del others["filters"]
+    if contestants:
+        some = {"contestants": {name: filters.contestants[name] for name in contestants}}
+        some["variants"] = {name: filters.variants[name] for name in variants}
+        if "mekf-rk4" not in contestants:
+            some["tie"] = ""
+        others["filters"] = filters.model_copy(update=some)
+    return found.model_copy(update={"requirements": others})
 
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 @pytest.mark.parametrize("psd", [1e-5, 1e-4])
 def test_none_is_lost_at_both_process_noises(seed, psd):
-    verdict = judged(configured(ALONE, f"filter.torque_psd_Nm2s={psd}"), seed, 24)
-    assert failed(verdict) == [] and verdict.lost == {}
+    flight = mission(f"software.body.navigation.torque_psd_Nm2s={psd}").fly(24, seed)
+    assert flight.signals.attrs["uncompiled"] == ""
+    assert failed(flight.verdict) == [] and flight.verdict.lost == {}
 
 
 def test_filters_of_one_step_do_worse_and_those_that_divide_their_steps_tie():
-    config = configured("comparators.torque_psd_Nm2s=[1e-8]", "capture.start_s=200.0", "duration_s=200.0")
-    m = judged(config, 21, 16).metrics
+    settings = [
+        "software.body.transitions.0.when=t >= 200",
+        "run.duration_s=200.0",
+        "requirements.filters.columns.tumble_rms_deg.when=t >= 100",
+    ]
+    names = ("mekf-vi4", "mekf-rk4", "mekf-rk4-one-step", "mekf-midpoint", "mekf-vi2")
+    verdict = mission(*settings, contestants=names, variants=("q1e-8",)).fly(16, 21).verdict
+    m = verdict.metrics
     assert m["lost_mekf-vi4_q1e-8"] == m["lost_mekf-rk4_q1e-8"] == 0
     assert m["tumble_rms_deg_mekf-rk4_q1e-8"] == pytest.approx(m["tumble_rms_deg_mekf-vi4_q1e-8"], rel=1e-3)
     assert m["tumble_rms_deg_mekf-rk4-one-step_q1e-8"] > 2.0 * m["tumble_rms_deg_mekf-vi4_q1e-8"]
     assert not m["tumble_rms_deg_mekf-midpoint_q1e-8"] < 5.0 * m["tumble_rms_deg_mekf-vi4_q1e-8"]  # NaN: all lost
     assert m["lost_mekf-vi2_q1e-8"] == 16
+    assert list(verdict.comparison.rows) == [f"{name}_q1e-8" for name in names]
 
 
-def test_the_comparator_of_the_same_kind_flies_the_same_flight():
-    config = configured(*SHORT, "comparators.filters=['mekf-vi4']", "comparators.torque_psd_Nm2s=[1e-5]")
-    flight = fly(SCENARIO, config, 21, np.arange(4))
-    error = np.sqrt(np.sum(flight["pointing_error_deg"].values ** 2, axis=-1))
-    assert np.array_equal(error, flight["filter_pointing_deg"].values[..., 0])
+@pytest.fixture(scope="module")
+def short_flight():
+    return mission(*SHORT).fly(3, 21)
 
 
-def test_comparators_do_not_touch_the_flight_itself():
-    among, alone = (fly(SCENARIO, configured(*SHORT, *more), 21, np.arange(3)) for more in ((), (ALONE,)))
-    for name, signal in alone.data_vars.items():
-        assert np.array_equal(signal.values, among[name].values, equal_nan=True), name
+def test_contestants_do_not_touch_the_flight_and_one_with_its_settings_flies_the_same(short_flight):
+    compared = mission(*SHORT, contestants=("mekf-vi4", "mekf-rk4")).fly(3, 21)
+    for name, signal in short_flight.signals.data_vars.items():
+        assert np.array_equal(signal.values, compared.signals[name].values, equal_nan=True), name
+    error = np.sqrt(np.sum(compared.signals["body.pointing_error_deg"].values ** 2, axis=-1))
+    histories = compared.verdict.comparison.histories
+    assert np.array_equal(histories["mekf-vi4_q1e-5"]["final_rms_deg"], error, equal_nan=True)
+    assert not np.array_equal(histories["mekf-rk4_q1e-5"]["final_rms_deg"], error, equal_nan=True)
+    assert "lost by mekf-vi4_q1e-5" in [check.name for check in compared.verdict.checks]
+    assert failed(compared.verdict) == []
 
 
-def test_nothing_is_commanded_before_the_capture_and_momentum_is_kept():
-    config = configured(*SHORT, ALONE)
-    flight = fly(SCENARIO, config, 21, np.arange(3))
+def test_nothing_is_commanded_before_the_capture_and_momentum_is_kept(short_flight):
+    flight = short_flight.signals
     early = flight["time"].values < 60.0
-    assert not flight["wheel_torque_Nm"].values[:, early].any()
-    assert np.all(np.abs(flight["wheel_Nms"].values[:, -1]).max(axis=-1) > 0.05)
-    assert flight["momentum_gap"].values.max() < 1e-12
+    assert not flight["body.wheels.torque_Nm"].values[:, early].any()
+    assert np.all(np.abs(flight["body.wheels.momentum_Nms"].values[:, -1]).max(axis=-1) > 0.05)
+    assert flight["body.momentum_gap"].values.max() < 1e-12
+    assert np.array_equal(flight["body.mode_time_s"].values[0, [5, 6, 16]], [50.0, 0.0, 100.0])
 
 
 def test_wheels_that_are_too_small_lose_every_trial():
-    verdict = judged(configured(*SHORT, ALONE, "wheels.momentum_limit_Nms=0.05"), 21, 4)
+    verdict = mission(*SHORT, "craft.body.actuators.wheels.momentum_limit_Nms=0.05").fly(4, 21).verdict
     assert len(verdict.lost) == 4 and "lost trials" in failed(verdict)
     assert all("pointing error" in reason for reason in verdict.lost.values())
 
 
-def test_a_trial_alone_has_the_bits_it_has_among_others():
-    config = configured(*SHORT, "comparators.torque_psd_Nm2s=[1e-5]")
-    several, alone = (fly(SCENARIO, config, 3, np.array(trials)) for trials in ([0, 1, 2, 3, 4], [3]))
-    for name, signal in alone.data_vars.items():
-        assert np.array_equal(signal.values[0], several[name].sel(trial=3).values, equal_nan=True), name
-
-
 def test_the_verdict_needs_only_the_signals_it_says_it_needs():
-    config = configured(*SHORT, "comparators.torque_psd_Nm2s=[1e-5]")
-    flights = [fly(SCENARIO, config, 3, np.arange(2), only=only) for only in (None, SCENARIO.judged)]
-    one, two = (SCENARIO.judge(config, flight) for flight in flights)
+    few = mission(*SHORT, contestants=("mekf-vi4", "mekf-midpoint"))
+    one, two = (fly(few, 2, 3, judged_only=only).verdict for only in (False, True))
     assert repr(one.metrics) == repr(two.metrics) and repr(one.checks) == repr(two.checks)  # repr: NaN is not itself
 
 
-def test_its_file_reads_back_the_same():
-    config = configured("comparators.filters=['mekf-rk4', 'mekf-euler']", "filter.kind=standard-mekf")
-    assert parse(dump(config), SCENARIO.Config) == config
-
-
-def test_figures_and_scene_are_made_of_a_short_flight():
-    from matplotlib.figure import Figure
-
-    config = configured(*SHORT, "comparators.torque_psd_Nm2s=[1e-5]")
-    flight = fly(SCENARIO, config, 3, np.arange(3))
-    figures = SCENARIO.figures(config, flight)
-    assert {"comparators", "pointing", "wheels", "knowledge", "innovations"} == set(figures)
-    for draw in figures.values():
-        draw(Figure(layout="constrained"))
-    assert len(SCENARIO.scene(config, flight, 1).t) == 17
+@pytest.mark.parametrize(
+    ("settings", "first"),
+    [
+        ((), 300.0),
+        (("software.body.transitions.0.when=t > 300",), 300.1),
+        (("software.body.transitions.0.when=t > 900",), np.inf),
+        (("software.body.transitions.0.when=rate_deg_s > 3",), 0.0),
+        (("software.body.transitions.0.for_s=5",), 0.0),
+        (("software.body.modes.drift.law=pd", "software.body.modes.drift.guidance=inertial"), 0.0),
+    ],
+)
+def test_software_is_quiet_as_long_as_its_first_mode_asks_for_nothing_and_ends_by_the_clock(settings, first):
+    assert quiet_until(read("tumble-capture", settings).software["body"], 600.0) == pytest.approx(first)

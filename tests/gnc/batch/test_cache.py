@@ -97,3 +97,46 @@ def test_importing_gnc_compiles_and_loads_no_compiler():
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o722])
+def test_a_folder_that_others_may_write_to_is_not_trusted(tmp_path, monkeypatch, mode):
+    """On the old code another user's object code ran."""
+    monkeypatch.setenv("GNC_CACHE_DIR", str(tmp_path))
+    cache.save("key", b"code")
+    tmp_path.chmod(mode)
+    assert cache.load("key") is None
+    cache.save("other", b"code")
+    assert [path.name for path in tmp_path.iterdir()] == ["key.o"]
+    tmp_path.chmod(0o755)
+    assert cache.load("key") == b"code"
+
+
+def elsewhere(path):
+    return path.rename(path.with_suffix(".moved"))
+
+
+FILES = {
+    "others may write": lambda path: path.chmod(0o666),
+    "a link": lambda path: path.symlink_to(elsewhere(path)),
+    "a FIFO": lambda path: (elsewhere(path), os.mkfifo(path)),
+    "a folder": lambda path: (elsewhere(path), path.mkdir()),
+    "of another key": lambda path: (cache.save("other", b"other"), (path.with_name("other.o")).replace(path)),
+}
+
+
+@pytest.mark.parametrize("attack", FILES)
+def test_a_file_that_is_not_what_was_saved_is_not_trusted(tmp_path, monkeypatch, attack):
+    monkeypatch.setenv("GNC_CACHE_DIR", str(tmp_path))
+    cache.save("key", b"code")
+    assert cache.load("key") == b"code"
+    FILES[attack](tmp_path / "key.o")
+    assert cache.load("key") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_of_somebody_else_is_not_trusted(tmp_path, monkeypatch):
+    monkeypatch.setenv("GNC_CACHE_DIR", str(tmp_path))
+    cache.save("key", b"code")
+    os.chown(tmp_path / "key.o", 12345, 12345)
+    assert cache.load("key") is None

@@ -117,3 +117,24 @@ def test_places_and_fields_are_those_of_the_public_headers():
 
 
 PLAIN_FLAGS = ("NPY_ARRAY_C_CONTIGUOUS", "NPY_ARRAY_ALIGNED")
+
+
+OTHER_LAYOUTS = {"TYPE": 0, "VALUE": 8, "DATA": 24, "AXES": 32, "DIMENSIONS": 48, "DESCRIPTION": 48, "FLAGS": 68}
+
+
+@pytest.mark.parametrize("field", [*OTHER_LAYOUTS, "NUMPY_ABI"])
+def test_another_layout_of_objects_is_noticed_in_the_process(monkeypatch, field):
+    """The old code compared with headers in a test only, and would have read wrong memory."""
+    monkeypatch.setattr(one_trial, field, OTHER_LAYOUTS.get(field, 0x03000000))
+    assert not one_trial.supported.__wrapped__()
+
+
+def test_another_order_of_numpys_table_is_noticed(monkeypatch):
+    monkeypatch.setattr(one_trial, "symbols", lambda: {"PyArray_Type": 0, "PyDoubleArrType_Type": 0})
+    assert not one_trial.supported.__wrapped__()
+
+
+def test_where_the_layout_is_another_the_gufunc_computes_all(monkeypatch):
+    monkeypatch.setattr(one_trial, "supported", lambda: False)
+    kernel = batched("(3),()->(3)")(lambda v, s: s * v + 0.25)
+    assert kernel(np.ones(3), 2.0).tolist() == [2.25, 2.25, 2.25]

@@ -190,3 +190,43 @@ def test_a_trial_has_the_same_bits_alone_and_in_a_batch(rng):
     for k in range(9):
         alone = pc.step(*(a[k] for a in x), tau[k], f[k], MASS, THETA, h[k])
         assert all(np.array_equal(a, b[k]) for a, b in zip(alone, together, strict=True))
+
+
+# The scaling free
+
+
+def flow(p, nu, Om, f_nu, tau, T):
+    """The smooth motion by DOP853."""
+
+    def rate(t, y):
+        nu_dot, Om_dot = pc.accelerations(y[:4], y[4], y[5:], f_nu, tau, THETA)
+        return np.concatenate([pc.quaternion_rate(y[:4], y[4], y[5:]), [nu_dot], Om_dot])
+
+    return solve_ivp(rate, (0.0, T), [*p, nu, *Om], "DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("f_nu", [0.0, -0.7])
+def test_a_body_that_may_change_its_size_moves_with_order_2_and_keeps_its_momentum(f_nu):
+    p, nu, Om, tau = (
+        np.array([1.1, 0.2, -0.3, 0.1]),
+        -0.4,
+        np.array([0.5, -0.4, 0.8]),
+        f_nu * np.array([0.2, 0.1, -0.3]),
+    )
+    end, errors = flow(p, nu, Om, f_nu, tau, 2.0), []
+    for n in (40, 80):
+        *state, Om_end = pc.scaling_step.repeat(n, p, nu, Om, f_nu, tau, THETA, 2.0 / n)
+        errors.append(np.linalg.norm(np.concatenate([state[0], [state[1]], Om_end]) - end))
+        if f_nu == 0.0:
+            np.testing.assert_allclose(
+                pc.scaling_momentum(state[0], Om_end, THETA), pc.scaling_momentum(p, Om, THETA), atol=1e-13
+            )
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.05)
+
+
+def test_a_step_of_the_free_size_is_undone_by_the_step_back():
+    p, nu, Om, tau = np.array([0.9, 0.2, -0.3, 0.4]), 0.3, np.array([0.5, -0.4, 0.8]), np.zeros(3)
+    there = pc.scaling_step(p, nu, Om, 0.2, tau, THETA, 0.1)
+    for a, b in zip(pc.scaling_step(*there, 0.2, tau, THETA, -0.1), (p, nu, Om), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-14)

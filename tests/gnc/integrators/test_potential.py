@@ -278,3 +278,18 @@ def test_an_energy_kernel_of_the_users_is_all_it_takes():
         return np.cross(hook, R.T @ force), force
 
     assert distance(moved, exact(pull, STATE, *BODY, 2.0)) < 1e-6
+
+
+@pytest.mark.jit
+def test_the_lagrangian_side_takes_the_same_steps_as_the_hamiltonian_side():
+    """LGVI eqs. (19), (22) against eq. (23), with wheels too."""
+    steps, parameters = method("point masses")
+    given = *BODY, *parameters, 0.02
+    phi, d_I = steps.increment_start(*STATE, *given)
+    q, r = STATE[0], STATE[2]
+    momenta = STATE
+    for _ in range(20):
+        q, phi, r, d_I = steps.increment_step(q, phi, r, d_I, *given)
+        momenta = steps.step(*momenta, *given)
+    np.testing.assert_allclose(q, momenta[0], atol=1e-13)
+    np.testing.assert_allclose(r, momenta[2], atol=1e-13)

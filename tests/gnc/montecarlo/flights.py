@@ -28,13 +28,9 @@ class Walk:
     total: int = 100
     delay_s: float = 0.0
     lost: tuple[int, ...] = ()
-    raising: tuple[int, ...] = ()
 
     def fly(self, trials):
         time.sleep(self.delay_s)
-        for trial in trials:
-            if trial in self.raising:
-                raise RuntimeError(f"trial {trial} cannot fly\nand this line is not shown")
         fields = sampling.draw(DISPERSIONS, CONFIGURATION, self.seed, trials, self.total)
         z = noise.normal(self.seed, trials, "walk", (STEPS, 2))
         x = fields["walk.bias"][:, None] + np.cumsum(fields["walk.gain"][:, None] * z[:, :, 0], axis=1)

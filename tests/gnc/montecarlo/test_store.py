@@ -1,12 +1,13 @@
 """A campaign on disk survives kills, damage and confusion, or says in one line why not."""
 
 import errno
-import json
 import os
 import resource
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ def fly(out: Path, configuration=CONFIGURATION, seed=1, trials=TRIALS, **options
 
 
 def files(out: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in out.iterdir()}
+    return {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
 
 
 @pytest.fixture
@@ -63,9 +64,56 @@ def test_a_damaged_chunk_is_flown_again(finished: Path, damage) -> None:
     assert result.timing["flown_trials"] == 5
 
 
-def test_damage_found_is_reported(finished: Path) -> None:
-    flip(chunk_paths(finished)[2])
-    assert fly(finished, resume=True).damaged == [range(10, 15)]
+def test_a_damaged_chunk_is_set_aside_and_told(finished: Path) -> None:
+    path = chunk_paths(finished)[2]
+    for n in (1, 2):
+        flip(path)
+        damaged = path.read_bytes()
+        remedy = f"set aside in {finished / 'damaged'}, and its trials flown again"
+        assert fly(finished, resume=True).damaged == [f"{path.name}: damaged; {remedy}"]
+        assert (finished / "damaged" / f"{path.name}.{n}").read_bytes() == damaged
+
+
+def test_a_chunk_of_another_campaign_is_set_aside_though_its_checksum_is_right(finished: Path, tmp_path: Path) -> None:
+    """The old code mixed it in."""
+    whole = files(finished)
+    campaign.run(Walk(total=TRIALS, seed=2), CONFIGURATION, 2, TRIALS, tmp_path / "other", chunk_size=5)
+    foreign = chunk_paths(tmp_path / "other")[1]
+    chunk_paths(finished)[1].unlink()
+    shutil.copy(foreign, finished)
+    result = fly(finished, resume=True)
+    assert "of another campaign" in result.damaged[0] and files(finished) == whole
+
+
+def test_files_of_the_users_stay(finished: Path) -> None:
+    """The old code removed each of them."""
+    names = ["trials-notes.nc", "trials-1-2.nc", ".thesis.tmp", ".notes.tmp.txt", ".trials-old.1.tmp.nc"]
+    for name in names:
+        (finished / name).write_text("mine")
+    fly(finished, resume=True)
+    assert {name: (finished / name).read_text() for name in names} == dict.fromkeys(names, "mine")
+
+
+def test_a_driver_that_comes_second_does_not_overwrite_the_first(tmp_path: Path) -> None:
+    """Both found the directory empty; the old code flew over the results of the other."""
+    prepare(tmp_path / "run")
+    fly(tmp_path / "run")
+    whole = files(tmp_path / "run")
+    with pytest.raises(InputError, match="not empty"), created(tmp_path / "run", Manifest.of({}, 2, TRIALS, 5, {})):
+        pass
+    assert files(tmp_path / "run") == whole
+
+
+def test_a_campaign_that_ends_before_its_first_chunk_leaves_nothing_that_blocks_the_next(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "run"
+    with pytest.raises(InputError, match="^trial 0: seed: expected a whole number"):
+        campaign.run(Walk(total=TRIALS, seed=None), CONFIGURATION, 1, TRIALS, out, chunk_size=5)
+    assert not list(tmp_path.iterdir())
+    out.mkdir(parents=True)
+    (out / ".mine").write_text("kept")
+    with pytest.raises(InputError, match="^trial 0: seed: expected a whole number"):
+        campaign.run(Walk(total=TRIALS, seed=None), CONFIGURATION, 1, TRIALS, out, chunk_size=5)
+    assert files(out) == {".mine": b"kept"}
 
 
 def test_resuming_a_finished_campaign_flies_nothing(finished: Path) -> None:
@@ -75,10 +123,11 @@ def test_resuming_a_finished_campaign_flies_nothing(finished: Path) -> None:
 
 
 def test_what_a_killed_driver_left_half_written_is_removed(finished: Path) -> None:
-    (finished / ".trials-000000000-000000004-ab.123.tmp.nc").write_bytes(b"half")
     whole = files(finished)
+    for name in (f".{chunk_paths(finished)[0].stem}.123.tmp.nc", ".metrics.123.tmp.json", ".bands.123.tmp.nc"):
+        (finished / name).write_bytes(b"half")
     fly(finished, resume=True)
-    assert files(finished).keys() == whole.keys() - {".trials-000000000-000000004-ab.123.tmp.nc"}
+    assert files(finished) == whole
 
 
 @pytest.mark.parametrize(
@@ -106,10 +155,10 @@ def test_another_campaign_is_refused_with_the_difference_named_and_nothing_touch
 
 
 def test_other_software_is_refused(finished: Path) -> None:
-    manifest = json.loads((finished / "manifest.json").read_text())
-    manifest["versions"]["numpy"] = "1.0"
-    (finished / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match='versions.numpy is "1.0" there and'):
+    manifest = read_manifest(finished)
+    manifest.software["numpy"] = "1.0"
+    (finished / "manifest.json").write_text(replace(manifest).text())
+    with pytest.raises(InputError, match='software.numpy is "1.0" there and'):
         fly(finished, resume=True)
 
 
@@ -119,6 +168,9 @@ def test_a_damaged_manifest_is_refused(finished: Path) -> None:
         (text.replace('"gain": 2.0', '"gain": 2.5'), "manifest.json is damaged"),
         (text[:-20], "manifest.json is not that of a campaign"),
         ("{}", "manifest.json is not that of a campaign"),
+        ("[" * 100_000, "manifest.json is not that of a campaign"),
+        (text.replace('"chunk_size": 5', '"chunk_size": 6'), "manifest.json is damaged"),
+        (text.replace('"chunk_size": 5', '"chunk_size": -1'), "manifest.json is damaged"),
     ):
         (finished / "manifest.json").write_text(damaged)
         with pytest.raises(InputError, match=says):
@@ -128,7 +180,7 @@ def test_a_damaged_manifest_is_refused(finished: Path) -> None:
 def test_the_manifest_tells_what_was_flown(finished: Path) -> None:
     manifest = read_manifest(finished)
     assert (manifest.configuration, manifest.seed, manifest.trials) == (CONFIGURATION, 1, TRIALS)
-    assert manifest.versions["numpy"] == np.__version__
+    assert manifest.software["numpy"] == np.__version__
 
 
 def test_a_directory_in_use_for_something_else_is_refused_and_left_alone(finished: Path, tmp_path: Path) -> None:
@@ -150,7 +202,7 @@ def test_a_directory_in_use_for_something_else_is_refused_and_left_alone(finishe
 
 @pytest.mark.parametrize(
     ("code", "says"),
-    [(errno.ENOSPC, "the disk is full; free some space and resume"), (errno.EROFS, "the file system is read-only")],
+    [(errno.ENOSPC, "the disk is full; free some space and try again"), (errno.EROFS, "the file system is read-only")],
 )
 def test_a_disk_that_fails_half_way_gives_one_line_and_can_be_resumed(tmp_path, monkeypatch, code, says) -> None:
     calm, hurt = tmp_path / "calm", tmp_path / "hurt"
@@ -186,21 +238,27 @@ def largest_file(size: int) -> Iterator[None]:
 
 def test_a_write_the_operating_system_refuses_gives_one_line_and_leaves_no_debris(tmp_path: Path) -> None:
     out = tmp_path / "run"
+    fly(out)
+    whole = files(out)
+    chunk_paths(out)[0].unlink()
     with pytest.raises(InputError) as caught, largest_file(2000):
-        fly(out)
-    assert str(caught.value) == f"{out}: File too large"
-    assert files(out).keys() == {"manifest.json", "lock"}
+        fly(out, resume=True)
+    assert str(caught.value) == f"{out}: the file is larger than the system allows; choose another place"
+    assert files(out).items() < whole.items() and len(files(out)) == len(whole) - 1
+    with pytest.raises(InputError), largest_file(2000):
+        fly(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_directory_without_permission_gives_one_line(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match="no permission to write; choose another directory"):
+    with pytest.raises(InputError, match="no permission; choose another place"):
         fly(tmp_path / "run")
 
 
 def test_a_second_driver_is_kept_out_and_the_lock_ends_with_the_first(tmp_path: Path) -> None:
-    manifest = Manifest.of(CONFIGURATION, 1, TRIALS, 5)
+    manifest = Manifest.of(CONFIGURATION, 1, TRIALS, 5, {})
     prepare(tmp_path / "run")
     with (
         created(tmp_path / "run", manifest),

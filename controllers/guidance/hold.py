@@ -1,0 +1,83 @@
+"""Braking and holding as a part of a mission."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from gnc import dual_quaternion, quaternion
+from gnc.batch import batched, where
+from gnc.config import Positive
+from gnc.controllers.guidance.base import GuidancePart, View
+from gnc.controllers.reference import PoseReference
+from gnc.history import Signal
+from gnc.models.craft.base import Report
+from gnc.models.known import Known
+
+Array = Any
+SIGNALS = {
+    "hold_error_m": Signal("m", "true position from where it is to be held"),
+    "hold_error_deg": Signal("deg", "true attitude from where it is to be held"),
+}
+
+
+class HoldMemory(NamedTuple):
+    """Where to hold."""
+
+    dq_IH: Array  # (trials, 8)
+    begun: Array  # (trials,) 1 from the first reference on
+
+
+class HoldGuidance:
+    """While the body turns or moves faster than `slow`, the reference is where it is, at rest; then it stays."""
+
+    wanted: ClassVar[int] = 8
+    signals: ClassVar[Mapping[str, Signal]] = SIGNALS
+
+    def __init__(self, slow: Array) -> None:
+        self._slow = slow  # (2) [rad/s, m/s] of the origin
+
+    def start(self, estimate: Any, report: Report) -> HoldMemory:
+        """Return the memory before the first reference."""
+        return HoldMemory(estimate.dq_IB, np.zeros(estimate.dq_IB.shape[:-1]))
+
+    def guide(self, t: Any, estimate: Any, report: Report, memory: HoldMemory) -> tuple[PoseReference, HoldMemory]:
+        """Return the reference now, and what to remember."""
+        dq_IH = _held(estimate.dq_IB, estimate.chi_B, *memory, self._slow)
+        return PoseReference(dq_IH), HoldMemory(dq_IH, 1.0 + 0.0 * memory.begun)
+
+    def observe(self, view: View) -> Mapping[str, Array]:
+        """Return how far the body truly is from where it is to be held."""
+        far, turned = _away(view.wanted, view.truth[view.craft].dq_IB)
+        return {"hold_error_m": far, "hold_error_deg": np.degrees(turned)}
+
+
+@batched("(8),(6),(8),(),(2)->(8)")
+def _held(dq_IB, chi_B, dq_IH, begun, slow):
+    """Return where to hold: here, until the body is slow."""
+    rate, speed = (np.sqrt(v @ v) for v in (chi_B[:3], chi_B[3:]))
+    return where((begun > 0.0) & (rate <= slow[0]) & (speed <= slow[1]), dq_IH, dq_IB)
+
+
+@batched("(8),(8)->(),()")
+def _away(dq_1, dq_2):
+    """Return distance and angle between two poses."""
+    q, r = dual_quaternion.to_pose(dual_quaternion.mul(dual_quaternion.conj(dq_1), dq_2))
+    turn = quaternion.log(q)
+    return np.sqrt(r @ r), np.sqrt(turn @ turn)
+
+
+class HoldPart(GuidancePart):
+    """Brake, then hold the pose where it came to rest."""
+
+    kind: Literal["hold"] = "hold"
+    slow_deg_s: Positive = 0.1
+    """It is braked until it turns no faster, then held."""
+    slow_m_s: Positive = 0.005
+    """The same for the velocity of the body's origin."""
+
+    def build(self, known: Known) -> HoldGuidance:
+        """Return the guidance."""
+        return HoldGuidance(np.array([np.radians(self.slow_deg_s), self.slow_m_s]))

@@ -1,0 +1,172 @@
+"""A filter that waits: it begins in each trial by itself, once a measured vector stands still and another is in sight.
+
+How fast the vector turns is |b - mean|/(memory |b|), mean its average with an exponential memory: the difference of two
+measurements would be all noise. A spin about the vector itself is seen once the vector has turned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnc.batch import as_numbers, batched, when, where
+from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
+from gnc.history import Signal
+from gnc.linalg import cross
+from gnc.models.craft.base import Report
+from gnc.models.sensors.interface import Measurement
+from gnc.models.states import AttitudeState
+
+Array = Any
+LEAST_SINE = 0.34  # of the angle between the two vectors, 20 deg, below which they give no attitude
+MEMORY_S = 10.0  # of the average
+STAGES = (
+    "the vector of {watched} never was quiet for long enough",
+    "{watched} was quiet but {other} saw nothing at an angle to it",
+    "the filter runs",
+)
+
+
+class Search(NamedTuple):
+    """The belief: of the filter once it has begun, and what the vectors tell before that."""
+
+    filter: Any  # means nothing before `since`
+    since: Array  # (trials,) when the filter began; NaN: not yet [s]
+    rho_B: Array  # (trials, 3) momentum of the wheels as last told [N m s]
+    z: Array  # (trials, 3) the watched vector as last measured, NaN before
+    mean_B: Array  # (trials, 3) its average, body axes, NaN before
+    quiet_s: Array  # (trials,) for how long it has turned slowly
+    longest_s: Array  # (trials,) and the longest of such times
+
+
+@dataclass(frozen=True, eq=False)
+class Acquisition:
+    """Navigation that starts its filter from TRIAD when a vector has turned slowly for a while."""
+
+    inner: Any  # the navigation that begins then, an `AttitudeNavigation`
+    pair: tuple[str, str]  # names of the two sensors, the better one first
+    watched: str  # the one of them whose vector must stand still
+    period_s: float  # of the watched sensor
+    quiet_rate: float  # [rad/s]
+    quiet_s: float
+    sigma_rate: float  # [rad/s] about each axis when the filter begins
+    more: Mapping[str, Any]  # what the filter's start takes beside attitude, covariance and wheels
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What is told of belief and truth: nothing before the filter has begun."""
+        found = {name: signal._replace(partial=True) for name, signal in self.inner.signals.items()}
+        return found | {"search": Signal("1", "how far the search for the attitude has come", labels=self._stages)}
+
+    @property
+    def _stages(self) -> tuple[str, ...]:
+        other = next(name for name in self.pair if name != self.watched)
+        return tuple(stage.format(watched=self.watched, other=other) for stage in STAGES)
+
+    def start(self, belief: Any, rho_B: Array) -> Search:
+        """Return the belief before any measurement; that of the filter means nothing yet."""
+        nothing, zero = np.full(rho_B.shape, np.nan), np.zeros(len(rho_B))
+        return Search(belief, nothing[:, 0].copy(), np.array(rho_B), nothing, nothing.copy(), zero, zero.copy())
+
+    def predict(self, belief: Search, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Search:
+        """Move the filter over h."""
+        return belief._replace(filter=self.inner.predict(belief.filter, command, report, t, h), rho_B=report.rho_B)
+
+    def update(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Search, Any]:
+        """Correct the filters that have begun, and begin others."""
+        begun = _begun(as_numbers(measurement[1]), belief.since) != 0.0
+        filter_, made = self.inner.update(belief.filter, name, Measurement(measurement[0], begun), t)
+        belief = belief._replace(filter=filter_)
+        if name == self.watched:
+            belief = self._watch(belief, measurement, t)
+        elif name in self.pair:
+            belief = self._begin(belief, name, measurement, t)
+        return belief, made
+
+    def _seen(self, name: str, z: Array, t: Any) -> tuple[Array, Array, Array]:
+        """Return a measured vector, body axes, what it is of, inertial axes, and its noise as an angle."""
+        return observed_vector(self.inner.known.sensors[name], z, self.inner.known.sky.at(t))
+
+    def _watch(self, belief: Search, measurement: Measurement, t: Any) -> Search:
+        """Note the watched vector, and for how long it has turned slowly."""
+        z, valid = measurement[0], as_numbers(measurement[1])
+        numbers = 1.0 - float(np.exp(-self.period_s / MEMORY_S)), MEMORY_S, self.quiet_rate, self.period_s
+        seen_B, _, _ = self._seen(self.watched, z, t)
+        state = belief.z, belief.mean_B, belief.quiet_s, belief.longest_s
+        z, mean_B, quiet_s, longest_s = _watched(z, seen_B, valid, *state, *numbers)
+        return belief._replace(z=z, mean_B=mean_B, quiet_s=quiet_s, longest_s=longest_s)
+
+    def _begin(self, belief: Search, name: str, measurement: Measurement, t: Any) -> Search:
+        """Start the filter where the watched vector is quiet and the other in sight, at an angle."""
+        seen = {name: self._seen(name, measurement[0], t), self.watched: self._seen(self.watched, belief.z, t)}
+        (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = (seen[one] for one in self.pair)
+        ready = _ready(as_numbers(measurement[1]), belief.since, belief.quiet_s, self.quiet_s, b_1, b_2) > 0.0
+        given = (b_1, b_2, r_1, r_2, sigma_1, sigma_2), belief.rho_B
+        filter_ = when(ready, self._fresh, given, belief.filter)
+        return belief._replace(filter=filter_, since=_since(as_numbers(ready), t, belief.since))
+
+    def _fresh(self, vectors: tuple[Array, ...], rho_B: Array) -> Any:
+        """Return the belief of a filter that begins with the attitude of two vectors."""
+        q_IB, C = triad(*vectors)
+        x = AttitudeState(q_IB, 0.0 * rho_B)
+        return self.inner.filter.start(x, attitude_covariance(C, self.sigma_rate), rho_B=rho_B, **self.more)
+
+    def listens(self, belief: Search) -> Array:
+        """Return 1 where the filter has begun, and so uses or refuses measurements."""
+        return _known(belief.since)
+
+    def estimate(self, belief: Search, report: Report) -> Any:
+        """Return attitude and rate, and whether they mean anything."""
+        return self.inner.estimate(belief.filter, report)._replace(known=_known(belief.since))
+
+    def observe(self, belief: Search, truth: Any, t: float) -> Mapping[str, Array]:
+        """Return errors, NaN before the filter has begun, and how far the search has come."""
+        unknown = np.isnan(belief.since)
+        found = {name: _hidden(unknown, value) for name, value in self.inner.observe(belief.filter, truth, t).items()}
+        return found | {"search": np.where(unknown, np.where(belief.longest_s >= self.quiet_s, 1.0, 0.0), 2.0)}
+
+
+def _hidden(unknown: Array, value: Array) -> Array:
+    """Return values with NaN in the trials whose filter has not begun."""
+    return np.where(unknown.reshape(unknown.shape + (1,) * (np.ndim(value) - unknown.ndim)), np.nan, value)
+
+
+@batched("()->()")
+def _known(since):
+    """Return 1 where a time is one."""
+    return where(since == since, 1.0, 0.0)
+
+
+@batched("(),()->()")
+def _begun(valid, since):
+    """Return 1 where a measurement is valid and the filter has begun."""
+    return where((valid > 0.0) & (since == since), 1.0, 0.0)
+
+
+@batched("(),(),()->()")
+def _since(ready, t, since):
+    """Return the time at which the filter has begun."""
+    return where(ready > 0.0, t, since)
+
+
+@batched("(3),(3),(),(3),(3),(),(),(),(),(),()->(3),(3),(),()")
+def _watched(z, b_B, valid, z_before, mean_before, quiet_s, longest_s, gain, memory_s, quiet_rate, period_s):
+    """Return the vector, its average and the quiet times after a measurement; one that is not valid changes nothing."""
+    there = valid > 0.0
+    mean = where((mean_before[0] != mean_before[0]) & there, b_B, mean_before)
+    away = b_B - mean
+    slow = away @ away < (memory_s * quiet_rate) ** 2 * (b_B @ b_B)
+    quiet = where(there, where(slow, quiet_s + period_s, 0.0), quiet_s)
+    longest = where(quiet > longest_s, quiet, longest_s)
+    return where(there, z, z_before), where(there, mean + gain * away, mean_before), quiet, longest
+
+
+@batched("(),(),(),(),(3),(3)->()")
+def _ready(valid, since, quiet_s, needed_s, a, b):
+    """Return 1 where the filter has not begun and can: one vector quiet, the other in sight, an angle between them."""
+    n = cross(a, b)
+    sine = np.sqrt((n @ n) / ((a @ a) * (b @ b)))  # NaN if one is not known
+    return where((valid > 0.0) & (since != since) & (quiet_s >= needed_s) & (sine > LEAST_SINE), 1.0, 0.0)

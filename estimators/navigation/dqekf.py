@@ -1,0 +1,123 @@
+"""The dual-quaternion EKF as a part of a mission: of the own craft, or of another that flies freely."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from gnc import quaternion
+from gnc.config import NonNegative
+from gnc.errors import InputError
+from gnc.estimators import midpoint_dqekf, pose_motion
+from gnc.estimators.conserved_dqekf import ConservedDqEkf
+from gnc.estimators.dqekf import DqEkf
+from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.navigation.base import Navigation, NavigationPart
+from gnc.estimators.navigation.free_body import Move, Prior, TargetNavigation
+from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
+from gnc.models.actuators.reaction_wheels import WheelSet
+from gnc.models.craft.base import Nominal
+from gnc.models.craft.body import about_centre
+from gnc.models.craft.ports import other
+from gnc.models.known import Known
+from gnc.models.pose_body import PoseState
+
+Array = Any
+Percent = Annotated[float, Field(ge=0, le=50)]
+SIGMAS = 5.0  # how many of them a momentum may be off before it counts as impossible
+WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as `pose_inertia` advises
+
+
+class DqekfPart(NavigationPart):
+    """A dual-quaternion EKF of pose and twist: of the own craft, or `of` another that flies freely.
+
+    Of another craft: sensors that see it measure from the own pose, which counts as known.
+    """
+
+    kind: Literal["dqekf"] = "dqekf"
+    method: Literal["auto", "vi4", "vi2", "exact", "rk4", "midpoint"] = "auto"
+    """What moves the mean; `midpoint` has a truncated transition matrix, the others the exact one of their step."""
+    chart: Literal["usual", "conserved"] = "usual"
+    """conserved: corrections keep the constants of the motion linear, see docs/conserved_chart.md."""
+    substeps: bool = True
+    """False: one step of the method between two measurements, however far it turns."""
+    torque_psd_Nm2s: NonNegative = 3e-7
+    """Power spectral density of the torque it does not know [N^2 m^2 s]."""
+    force_psd_N2s: NonNegative = 0.0
+    """Power spectral density of the force it does not know [N^2 s]."""
+    inertia_sigma_percent: Percent = 0.0
+    """One sigma of the ratios of the inertia before the flight; 0: the filter does not estimate them."""
+    knows_plan: bool = True
+    """Whether it is told the reaction of motions that guidance has planned, of an arm say."""
+    gate_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.999
+    """With which a good measurement passes; 1 lets all in."""
+    ungated_s: NonNegative = 0.0
+    """All measurements before this time are let in, whatever they say."""
+    start: PoseKnowledge = PoseKnowledge()
+
+    def build(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[Navigation, Any]:
+        """Return the filter in the loop and what it believes at time zero."""
+        nominal = other(known, self.of, "of") if self.of else known.nominal
+        filter_ = self.filter(nominal, known)
+        x, C = self.start.draw(known.draws, truth[self.of] if self.of else truth, reference)
+        C_extras = np.eye(filter_.size - 12) * self._inertia_sigma(nominal) ** 2
+        belief = filter_.start(x, C, C_extras=C_extras)
+        if not self.of:
+            planned = known.planned if self.knows_plan else ()
+            return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
+        found = TargetNavigation(filter_, known.sensors, _mover(filter_), self.ungated_s, self._prior(filter_, x, C))
+        return found, found.start(belief)
+
+    def filter(self, nominal: Nominal, known: Known) -> DqEkf:
+        """Return the filter of a craft as it is believed to be."""
+        if nominal.M is None:
+            raise InputError(f'craft.{known.craft}: turns only; a filter of poses needs kind = "pose"')
+        if not self.of and any(isinstance(e, WheelSet) for e in known.effectors.values()):
+            raise InputError("dqekf: knows no wheels; fly the craft on thrusters, or estimate with an own filter")
+        psd = np.repeat([self.torque_psd_Nm2s, self.force_psd_N2s], 3)
+        options: dict[str, Any] = {"wrench_psd": psd, "gate_probability": self.gate_probability}
+        if self.method == "midpoint":
+            if self.inertia_sigma_percent > 0.0 or not self.of:
+                wanted = "estimates no inertia" if self.of else "is for a craft that flies freely"
+                raise InputError(f'inertia_sigma_percent: method "midpoint" {wanted}; set 0 or use "vi4"')
+            return midpoint_dqekf.MidpointDqEkf(nominal.M, **options)
+        if self.inertia_sigma_percent > 0.0:
+            options["extras"] = (Inertia(form="ratios", walk=(WALK * self._inertia_sigma(nominal)) ** 2),)
+        kind = ConservedDqEkf if self.chart == "conserved" else DqEkf
+        return kind(nominal.M, method=self.method, turn=pose_motion.TURN if self.substeps else None, **options)
+
+    def _inertia_sigma(self, nominal: Nominal) -> float:
+        return 0.01 * self.inertia_sigma_percent * float(np.trace(nominal.J)) / 3.0
+
+    def _prior(self, filter_: DqEkf, x: PoseState, C: Array) -> Prior:
+        """Return the momentum that was known before the flight, and how far off it may be."""
+        q_IT, P_T, _, p_I = about_centre(*x, filter_.M)
+        sigma, lever = self.start.sigma(), float(np.linalg.norm(_centre(filter_.M)))
+        possible = SIGMAS * np.array([sigma[6], np.hypot(sigma[9], lever * sigma[6])])
+        return Prior(quaternion.rotate(q_IT, P_T), p_I, C, possible)
+
+    @property
+    def perfect(self) -> list[str]:
+        """What this navigation is told that a real one would have to find out."""
+        if not self.of:
+            return ["mass, centre of mass and inertia are those of the section"]
+        exact = [] if self.inertia_sigma_percent > 0.0 else [f"nobody estimates the inertia of {self.of}"]
+        return [
+            "own pose and twist are the truth: there is no navigation of the own craft",
+            f"{self.of} flies freely, without an orbit, and its mass and centre of mass are exact",
+            *exact,
+        ]
+
+
+def _centre(M: Array) -> Array:
+    """Return the centre of mass of an inertia."""
+    return np.array([M[2, 4], M[0, 5], M[1, 3]]) / M[3, 3]
+
+
+def _mover(filter_: DqEkf) -> Move:
+    """Return what moves the mean as the filter does."""
+    if isinstance(filter_, midpoint_dqekf.MidpointDqEkf):
+        return lambda x, M, h: PoseState(*midpoint_dqekf.move(*x, M, h)[:2])
+    return lambda x, M, h: PoseState(*pose_motion.move_mean(filter_.method, *x, None, M, h, filter_.turn))

@@ -1,0 +1,159 @@
+"""The gyro-driven MEKF as a part of a mission: no model of the body, the gyro tells how it turns.
+
+A gyro's sample holds over the interval that ends with it. The belief therefore waits for the sample: `predict` only
+notes the time that has passed, the sample moves attitude and covariance over it. Where another sensor measures, or a
+command is given, between two samples, the last rate bridges the time since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gnc import quaternion
+from gnc.batch import batched
+from gnc.config import NonNegative
+from gnc.errors import InputError
+from gnc.estimators import consistency
+from gnc.estimators.gyro_mekf import GyroBelief, GyroMekf
+from gnc.estimators.navigation.attitude import (
+    HONESTY,
+    SIGNALS,
+    AttitudeKnowledge,
+    AttitudeNavigation,
+    diagonal,
+    sigma3_deg,
+    started,
+    turn_deg,
+)
+from gnc.estimators.navigation.base import Estimate, Navigation, NavigationPart
+from gnc.estimators.navigation.mekf import Probability
+from gnc.history import Signal
+from gnc.models.craft.base import Report
+from gnc.models.known import Known
+from gnc.models.sensors import Gyro, Measurement
+from gnc.models.states import AttitudeState
+
+Array = Any
+NEES = Signal("1", "normalised error squared of the attitude", nominal=3.0)
+
+
+class Driven(NamedTuple):
+    """What a gyro-driven filter believes, and since when it waits for a sample."""
+
+    mekf: GyroBelief
+    waiting_s: Array  # (trials,) time since the last sample
+
+
+@dataclass(frozen=True, eq=False)
+class GyroFilter:
+    """A `GyroMekf` that starts from attitude and rate, as filters on the dynamics do."""
+
+    mekf: GyroMekf
+    C_biases: Array  # covariance of the biases before the flight
+
+    def start(self, x: AttitudeState, C: Array, rho_B: Any = None) -> Driven:
+        """Return the belief at an attitude; the first sample tells the rate."""
+        C, n = np.asarray(C), self.mekf.size
+        whole = np.zeros((*C.shape[:-2], n, n))
+        whole[..., :3, :3], whole[..., 3:, 3:] = C[..., :3, :3], self.C_biases
+        belief = self.mekf.start(x.q_IB, whole)
+        arrays = GyroBelief(*map(np.array, belief))._replace(w_B=np.array(np.broadcast_to(x.w_B, belief.w_B.shape)))
+        return Driven(arrays, np.zeros(np.shape(belief.q_IB)[:-1]))
+
+    def state(self, belief: Driven) -> AttitudeState:
+        """Return attitude and rate, the last rate held since the last sample."""
+        return AttitudeState(_turned(belief.mekf.q_IB, belief.mekf.w_B, belief.waiting_s), belief.mekf.w_B)
+
+    def sampled(self, belief: Driven, measurement: Any) -> Driven:
+        """Move over the time since the last sample, at the rate of this one."""
+        moved = self.mekf.predict(belief.mekf, measurement, belief.waiting_s)
+        return Driven(moved, 0.0 * belief.waiting_s)
+
+    def bridged(self, belief: Driven) -> Driven:
+        """Move over the time since the last sample, at its rate."""
+        z = self.mekf.gyro.predict(belief.mekf, bias=belief.mekf.bias).z
+        return self.sampled(belief, Measurement(z, 1.0 + 0.0 * belief.waiting_s))
+
+
+@dataclass(frozen=True, eq=False)
+class GyroNavigation(AttitudeNavigation):
+    """A filter whose prediction is the gyro."""
+
+    gyro: str = ""  # name of the one that drives it
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What is told of belief and truth."""
+        return {**SIGNALS, **HONESTY, "nees": NEES}
+
+    def predict(self, belief: Driven, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Driven:
+        """Wait for the sample of the end."""
+        return belief._replace(waiting_s=belief.waiting_s + h)
+
+    def update(self, belief: Driven, name: str, measurement: Any, t: Any) -> tuple[Driven, Any]:
+        """Move by a sample of the gyro, correct with a measurement of any other sensor."""
+        if name == self.gyro:
+            return self.filter.sampled(belief, measurement), None
+        now, sensor = self.filter.bridged(belief), self.known.sensors[name]
+        gated = t >= self.ungated_s
+        moved, made = self.filter.mekf.update(now.mekf, sensor, measurement, self.known.sky.at(t), gated=gated)
+        return Driven(moved, now.waiting_s), made
+
+    def estimate(self, belief: Driven, report: Report) -> Estimate:
+        """Return attitude and rate."""
+        q_IB, w_B = self.filter.state(belief)
+        return Estimate(q_IB, w_B, report.rho_B, None, None)
+
+    def observe(self, belief: Driven, truth: Any, t: float) -> Mapping[str, Array]:
+        """Return errors, and what the filter believes of them."""
+        q_IB, w_B = self.filter.state(belief)
+        off, C = turn_deg(q_IB, truth.q_IB), belief.mekf.C[..., :3, :3]
+        return {
+            "knowledge_error_deg": off,
+            "rate_error_deg_s": np.degrees(truth.w_B - w_B),
+            "nees": consistency.nees(np.radians(off), C),
+            "sigma_deg": sigma3_deg(C),
+            "recoveries": belief.mekf.recoveries,
+        }
+
+
+@batched("(4),(3),()->(4)")
+def _turned(q_IB, w_B, h):
+    """Return the attitude after h at a rate that stays."""
+    return quaternion.mul(q_IB, quaternion.exp(h * w_B))
+
+
+class GyroMekfPart(NavigationPart):
+    """A multiplicative EKF driven by a gyro, whose bias it estimates; it knows no dynamics."""
+
+    kind: Literal["gyro-mekf"] = "gyro-mekf"
+    gyro: str = ""
+    """The gyro that drives it; may be left out where there is one only."""
+    bias_sigma_deg_s: NonNegative = 0.01
+    """One sigma of the gyro's bias before the flight."""
+    magnetometer_bias_nT: NonNegative = 0.0
+    """One sigma of the magnetometer's bias before the flight; 0: the filter estimates none."""
+    gate_probability: Probability = 0.999
+    """With which a good measurement passes; 1 lets all in."""
+    ungated_s: NonNegative = 120.0
+    """All measurements are let in until then, while attitude and biases are acquired."""
+    start: AttitudeKnowledge = AttitudeKnowledge()
+
+    def build(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[Navigation, Any]:
+        """Return the filter in the loop and what it believes at time zero."""
+        gyros = [name for name, sensor in known.sensors.items() if isinstance(sensor, Gyro)]
+        if not gyros or (self.gyro or gyros[0]) not in gyros or (len(gyros) > 1 and not self.gyro):
+            raise InputError(f"gyro = {self.gyro!r}: give the name of one gyro; there are {', '.join(gyros) or 'none'}")
+        name, walk = self.gyro or gyros[0], 0.0 if self.magnetometer_bias_nT > 0.0 else None
+        gyro: Any = known.sensors[name]
+        mekf = GyroMekf(gyro=gyro, magnetometer_walk=walk, gate_probability=self.gate_probability)
+        sigmas = [np.radians(self.bias_sigma_deg_s)] * 3 + (
+            [] if walk is None else [1e-9 * self.magnetometer_bias_nT] * 3
+        )
+        given = known, start, truth, reference
+        filter_ = GyroFilter(mekf, diagonal(sigmas, least=0.0))
+        return started(filter_, self.start, given, {}, kind=GyroNavigation, gyro=name, ungated_s=self.ungated_s)

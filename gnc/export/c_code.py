@@ -1,0 +1,225 @@
+"""A tape as C99: one statement for every operation, a function for every kernel that is called.
+
+Only + - * / and sqrt, fabs, floor, rint, copysign are used, with comparisons and selections: every compiler that keeps
+IEEE arithmetic (`-ffp-contract=off`) computes the bits of Python. There are no heap, no globals and no recursion. Loops
+are those of repeated kernels; they are bounded by MOST_REPEATS.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gnc.batch.evaluation import constant_value
+from gnc.batch.kernel import INLINED, Kernel, Plainly
+from gnc.batch.layout import Core, starts
+from gnc.batch.scalar import TESTS
+from gnc.batch.tape import Entry, Symbol, Tape
+
+SHORT = 30  # entries of a tape; shorter kernels become part of their callers
+MOST_REPEATS = 1_000_000  # of a repeated kernel; a trial that asks for more is lost
+_INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "equal": "=="}
+_INFIX |= {"and": "&&", "or": "||"}
+_PREFIX = {"negative": "-", "not": "!"}
+_FUNCTIONS = {"sqrt": "sqrt", "absolute": "fabs", "copysign": "copysign", "floor": "floor", "rint": "rint"}
+
+
+class _KeptCalls(Plainly):
+    """Inside a kernel that is exported, longer kernels stay calls.
+
+    Not those that are called with constants: there zeros and ones vanish when the call is inlined, and so they must.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+
+    def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
+        arrays = [np.asarray(x, object) for x in args]
+        numbers = [x for array in arrays for x in array.ravel()]
+        fits = tuple(array.shape for array in arrays) == kernel.layout.ins
+        if not fits or not all(isinstance(x, Symbol) for x in numbers) or len(kernel.tape[0].entries) < SHORT:
+            return kernel.one(args)
+        flat = iter(self.tape.call(kernel, numbers, False))
+        results = tuple(_shaped(flat, core) for core in kernel.layout.outs)
+        return results if len(results) > 1 else results[0]
+
+    def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
+        return INLINED.repeat(kernel, n, args)
+
+
+def _shaped(flat: Iterator[Symbol], core: Core) -> Any:
+    array = np.array([next(flat) for _ in range(math.prod(core))], object).reshape(core)
+    return array if core else array[()]
+
+
+def traced(kernel: Kernel) -> tuple[Tape, list[int]]:
+    """Return the tape of a kernel in which longer kernels stay calls, and its results."""
+    if kernel.tape[0].calls:
+        return kernel.tape
+    tape = Tape()
+    results = kernel._run([tape.input() for _ in range(kernel.layout.inputs)], _KeptCalls(tape))
+    return tape, [tape.index(x) for x in results]
+
+
+class CUnit:
+    """The functions of one C file, those that are called first."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix, self.functions = prefix, list[str]()
+        self.counts: dict[str, Counter[str]] = {}  # operations of each function, with those of the functions it calls
+        self._names: dict[tuple[Kernel, bool], str] = {}
+
+    def kernel(self, kernel: Kernel) -> str:
+        """Return the name of a kernel's function, `static void f(const double in0[3], ..., double out0[3])`."""
+        if (kernel, False) not in self._names:
+            name = self._name(kernel, "")
+            tape, results = traced(kernel)
+            ins, outs = kernel.layout.ins, kernel.layout.outs
+            places = [f"in{i}[{slot}]" for i, core in enumerate(ins) for slot in range(math.prod(core))]
+            body = self.statements(name, tape, places, results, self._targets(outs))
+            self._write(name, "", [*_parameters(ins, "in"), *_parameters(outs, "out")], body, len(ins))
+        return self._names[kernel, False]
+
+    def repeated(self, kernel: Kernel) -> str:
+        """Return the name of the function that repeats a kernel; the count comes after its arguments."""
+        if (kernel, True) not in self._names:
+            one, name = self.kernel(kernel), self._name(kernel, "_repeated")
+            ins, outs = kernel.layout.ins, kernel.layout.outs
+            body = list(self._repetition(one, ins, outs))
+            parameters = [*_parameters(ins, "in"), "const double count[1]", *_parameters(outs, "out")]
+            self.counts[name] = self.counts[one]
+            self._write(name, "", parameters, body, 0)
+        return self._names[kernel, True]
+
+    def statements(
+        self, name: str, tape: Tape, places: Sequence[str], results: Sequence[int], targets: Sequence[str]
+    ) -> list[str]:
+        """Return the statements of a tape with inputs in some places, that leave the results in targets."""
+        writer = _Statements(self, tape, places)
+        self.counts[name] = writer.counts
+        return writer.lines(results, targets)
+
+    def _write(self, name: str, kind: str, parameters: list[str], body: list[str], ins: int) -> None:
+        text = "\n".join(body)
+        unused = [f"    (void)in{i};" for i in range(ins) if f"in{i}[" not in text and f"in{i})" not in text]
+        self.functions.append("\n".join([f"static void {name}({', '.join(parameters)})", "{", *unused, text, "}\n"]))
+
+    def _repetition(self, one: str, ins: Sequence[Core], outs: Sequence[Core]) -> Iterator[str]:
+        changing = len(outs)
+        for i, core in enumerate(outs):
+            yield f"    copy({math.prod(core)}, in{i}, out{i});"
+        yield f"    if (!(count[0] >= 0.0) || !(count[0] <= {MOST_REPEATS}.0)) {{"
+        for i, core in enumerate(outs):
+            yield f"        lose({math.prod(core)}, out{i});"
+        yield "        return;\n    }"
+        yield "    const int32_t steps = (int32_t)count[0];"
+        yield "    for (int32_t step = 0; step < steps; ++step) {"
+        for i, core in enumerate(outs):
+            yield f"        double next{i}[{math.prod(core)}];"
+        given = [f"out{i}" for i in range(changing)] + [f"in{i}" for i in range(changing, len(ins))]
+        yield f"        {one}({', '.join([*given, *(f'next{i}' for i in range(changing))])});"
+        for i, core in enumerate(outs):
+            yield f"        copy({math.prod(core)}, next{i}, out{i});"
+        yield "    }"
+
+    def _targets(self, cores: Sequence[Core]) -> list[str]:
+        return [f"out{i}[{slot}]" for i, core in enumerate(cores) for slot in range(math.prod(core))]
+
+    def _name(self, kernel: Kernel, end: str) -> str:
+        plain = "".join(c if c.isalnum() else "_" for c in kernel.__name__).strip("_")
+        names = (f"{self.prefix}_kernel_{plain}{end}{number}" for number in itertools.chain([""], itertools.count(2)))
+        name = next(name for name in names if name not in self._names.values())
+        self._names[kernel, bool(end)] = name
+        return name
+
+
+def _parameters(cores: Sequence[Core], prefix: str) -> list[str]:
+    kind = "const double" if prefix == "in" else "double"
+    return [f"{kind} {prefix}{i}[{math.prod(core)}]" for i, core in enumerate(cores)]
+
+
+class _Statements:
+    """The statements of one function."""
+
+    def __init__(self, unit: CUnit, tape: Tape, places: Sequence[str]) -> None:
+        self.unit, self.tape, self.counts = unit, tape, Counter[str]()
+        self.names: dict[int, str] = {}  # of entries: a variable, an element of an array, or a constant
+        self._inputs = places
+
+    def lines(self, results: Sequence[int], targets: Sequence[str]) -> list[str]:
+        """Return all statements."""
+        found: list[str] = []
+        for index in sorted(self.tape.needed(results)):
+            entry = self.tape.entries[index]
+            if entry.op == "input":
+                self.names[index] = self._inputs[entry.operands[0]]
+            elif entry.op == "constant":
+                self.names[index] = literal(constant_value(entry))
+            elif entry.op == "part":
+                self.names[index] = f"c{entry.operands[0]}[{entry.constant}]"
+            elif entry.op == "call":
+                found += self._call(index, entry)
+            else:
+                found.append(self._operation(index, entry))
+        return found + [f"    {target} = {self.names[i]};" for i, target in zip(results, targets, strict=True)]
+
+    def _operation(self, index: int, entry: Entry) -> str:
+        self.counts[entry.op] += 1
+        values, kind = [self.names[i] for i in entry.operands], "bool" if entry.op in TESTS else "double"
+        self.names[index] = f"{kind[0] if kind == 'bool' else 'v'}{index}"
+        if entry.op in _INFIX:
+            text = f"{values[0]} {_INFIX[entry.op]} {values[1]}"
+        elif entry.op in _PREFIX:
+            text = f"{_PREFIX[entry.op]}{values[0]}"
+        elif entry.op == "where":
+            text = f"{values[0]} ? {values[1]} : {values[2]}"
+        else:
+            text = f"{_FUNCTIONS[entry.op]}({', '.join(values)})"
+        return f"    const {kind} {self.names[index]} = {text};"
+
+    def _call(self, index: int, entry: Entry) -> Iterator[str]:
+        """Call a function on arrays where they are, or on new ones."""
+        kernel, repeating, masked = self.tape.calls[int(entry.constant)]
+        function = self.unit.repeated(kernel) if repeating else self.unit.kernel(kernel)
+        self.counts += self.unit.counts[function]
+        at, given, made = 0, list[str](), list[str]()
+        for number, core in enumerate((*kernel.layout.ins, ()) if repeating else kernel.layout.ins):
+            names = [self.names[i] for i in entry.operands[at : at + math.prod(core)]]
+            at += len(names)
+            place = _together(names)
+            if place is None:
+                place = f"a{index}_{number}"
+                made.append(f"    const double {place}[{len(names)}] = {{{', '.join(names)}}};")
+            given.append(place)
+        given += [f"&c{index}[{first}]" for first in starts(kernel.layout.outs)]
+        lines = [*made, f"    {function}({', '.join(given)});"]
+        if masked:
+            test = self.names[entry.operands[-1]]
+            lines = [f"    if ({test}) {{", *(f"    {line}" for line in lines), "    }"]
+        yield f"    double c{index}[{kernel.layout.outputs}]{' = {0.0}' if masked else ''};"
+        yield from lines
+
+
+def _together(names: Sequence[str]) -> str | None:
+    """Return the address of numbers that lie side by side in an array."""
+    array, _, first = names[0].rstrip("]").partition("[")
+    if not first.isdigit() or any(name != f"{array}[{int(first) + i}]" for i, name in enumerate(names)):
+        return None
+    return f"&{names[0]}"
+
+
+def literal(x: float | bool) -> str:
+    """Return a constant of C with exactly this value."""
+    if isinstance(x, bool):
+        return "true" if x else "false"
+    if math.isnan(x):
+        return "(double)NAN"
+    text = "(double)INFINITY" if math.isinf(x) else "0.0" if x == 0.0 else abs(x).hex()
+    if x.is_integer() and 0.0 < abs(x) < 1e6:
+        text = f"{abs(x):.1f}"
+    return f"(-{text})" if math.copysign(1.0, x) < 0.0 else text

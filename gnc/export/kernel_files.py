@@ -1,0 +1,197 @@
+"""A kernel as a folder of C: header, source, test vectors, a program that runs them, and a Makefile."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gnc import __version__
+from gnc.batch.kernel import Kernel
+from gnc.export.c_code import CUnit, literal
+from gnc.files import replacing
+
+VECTORS = 100
+FLAGS = "-std=c99 -ffp-contract=off -Wall -Wextra -Wconversion -Wpedantic -Wshadow -Wdouble-promotion"
+HELPERS = """static void copy(int32_t n, const double from[], double to[])
+{
+    for (int32_t i = 0; i < n; ++i) {
+        to[i] = from[i];
+    }
+}
+
+static void lose(int32_t n, double x[])
+{
+    for (int32_t i = 0; i < n; ++i) {
+        x[i] = (double)NAN;
+    }
+}
+"""
+
+
+def export_kernel(kernel: Kernel, name: str, folder: Path, vectors: Sequence[np.ndarray] | None = None) -> list[Path]:
+    """Write a kernel as the C function `name`, and what tests it; return the files.
+
+    `vectors` are arguments (vectors, ...) for the test, standard normal numbers by default. The expected results are
+    those of the kernel here, and the test compares every bit.
+    """
+    unit = CUnit(name)
+    inner = unit.kernel(kernel)
+    unit.functions.append(_public(kernel, name, inner))
+    given = vectors if vectors is not None else _random(kernel)
+    files = {
+        f"{name}.h": _header(kernel, name, unit, inner),
+        f"{name}.c": source_file(name, unit),
+        "test_vectors.h": _vectors(kernel, given),
+        "main_test.c": _test(kernel, name),
+        "Makefile": makefile(name),
+    }
+    return write_files(folder, files)
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write files into a folder, each whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        with replacing(folder / file) as temporary:
+            Path(temporary).write_text(text)
+    return [folder / file for file in files]
+
+
+def source_file(name: str, unit: CUnit) -> str:
+    """Return the C file of a unit."""
+    text = "\n".join(unit.functions)
+    helpers = HELPERS if "copy(" in text else ""
+    includes = ["<math.h>", "<stdbool.h>", "<stdint.h>"]
+    return "\n".join([f'#include "{name}.h"\n', *(f"#include {file}" for file in includes), "", helpers, text])
+
+
+def _arguments(kernel: Kernel) -> Iterator[str]:
+    for argument, core in zip(kernel.layout.names, kernel.layout.ins, strict=True):
+        yield f"const double {argument}[{math.prod(core)}]"
+    for i, core in enumerate(kernel.layout.outs):
+        yield f"double result{i}[{math.prod(core)}]"
+
+
+def _public(kernel: Kernel, name: str, inner: str) -> str:
+    given = [*kernel.layout.names, *(f"result{i}" for i in range(len(kernel.layout.outs)))]
+    return f"void {name}({', '.join(_arguments(kernel))})\n{{\n    {inner}({', '.join(given)});\n}}\n"
+
+
+def _header(kernel: Kernel, name: str, unit: CUnit, inner: str) -> str:
+    about = " ".join((kernel.__doc__ or "").split("\n\n")[0].split())
+    shapes = [f"{n} {core}" for n, core in zip(kernel.layout.names, kernel.layout.ins, strict=True)]
+    outs = [f"result{i} {core}" for i, core in enumerate(kernel.layout.outs)]
+    guard = f"{name.upper()}_H"
+    lines = [
+        f"/* {kernel.__name__}: {about}".replace("*/", "* /"),
+        f" * Arguments: {', '.join(shapes)}; results: {', '.join(outs)}. Matrices row by row.",
+        f" * Operations: {operations(unit.counts[inner])}.",
+        f" * Written by gnc {__version__}; the source has the hash {digest(unit)}. */",
+    ]
+    return "\n".join(
+        [
+            *lines,
+            f"#ifndef {guard}",
+            f"#define {guard}\n",
+            f"void {name}({', '.join(_arguments(kernel))});\n",
+            "#endif\n",
+        ]
+    )
+
+
+def operations(counts: Mapping[str, int]) -> str:
+    """Tell how often every operation is carried out, of repeated kernels once."""
+    return ", ".join(f"{n} {op}" for op, n in sorted(counts.items(), key=lambda item: -item[1])) or "none"
+
+
+def digest(unit: CUnit) -> str:
+    """Return a hash of all functions."""
+    return hashlib.sha256("\n".join(unit.functions).encode()).hexdigest()[:16]
+
+
+def _random(kernel: Kernel) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(VECTORS, *core)) for core in kernel.layout.ins]
+
+
+def _vectors(kernel: Kernel, given: Sequence[np.ndarray]) -> str:
+    results = kernel(*given)
+    columns = [*given, *(results if isinstance(results, tuple) else (results,))]
+    rows = np.concatenate([np.reshape(x, (len(given[0]), -1)) for x in columns], axis=1)
+    ins = kernel.layout.inputs
+    return "\n".join(
+        [
+            "#include <math.h>\n",
+            f"#define VECTORS {len(rows)}",
+            f"static const double given[VECTORS][{ins}] = {{\n{table(rows[:, :ins])}\n}};",
+            f"static const double expected[VECTORS][{kernel.layout.outputs}] = {{\n{table(rows[:, ins:])}\n}};\n",
+        ]
+    )
+
+
+def table(rows: np.ndarray) -> str:
+    """Return rows of numbers as the inside of a C array."""
+    return ",\n".join(f"    {{{', '.join(literal(float(x)) for x in row)}}}" for row in rows)
+
+
+def _test(kernel: Kernel, name: str) -> str:
+    ins = np.cumsum([0, *map(math.prod, kernel.layout.ins)])[:-1]
+    outs = np.cumsum([0, *map(math.prod, kernel.layout.outs)])[:-1]
+    given = [*(f"&given[i][{at}]" for at in ins), *(f"&made[{at}]" for at in outs)]
+    return test_program(name, f"        {name}({', '.join(given)});", kernel.layout.outputs)
+
+
+def test_program(name: str, call: str, outputs: int) -> str:
+    """Return the program that compares every bit; NaN is like any other NaN."""
+    return f"""#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "{name}.h"
+#include "test_vectors.h"
+
+static int differs(double a, double b)
+{{
+    uint64_t bits[2];
+    memcpy(&bits[0], &a, sizeof a);
+    memcpy(&bits[1], &b, sizeof b);
+    return bits[0] != bits[1] && (a == a || b == b);
+}}
+
+int main(void)
+{{
+    int wrong = 0;
+    for (int i = 0; i < VECTORS; ++i) {{
+        double made[{outputs}];
+{call}
+        for (int k = 0; k < {outputs}; ++k) {{
+            wrong += differs(made[k], expected[i][k]);
+        }}
+    }}
+    printf("{name}: %d vectors, %d numbers differ\\n", VECTORS, wrong);
+    return wrong != 0;
+}}
+"""
+
+
+def makefile(name: str) -> str:
+    """Return a Makefile whose `make test` builds and runs the test."""
+    return f"""CC ?= cc
+OPTIMISATION ?= -O2
+CFLAGS = {FLAGS} $(OPTIMISATION)
+
+test: main_test
+\t./main_test
+
+main_test: main_test.c {name}.c {name}.h test_vectors.h
+\t$(CC) $(CFLAGS) main_test.c {name}.c -lm -o main_test
+
+clean:
+\trm -f main_test
+
+.PHONY: test clean
+"""

@@ -1,0 +1,110 @@
+"""The state of a flight as one array (trials, numbers), with slots for all that may ever be waiting.
+
+What waits changes from tick to tick: marks and measurements on their way (`gnc.flying.Waiting`). Each has a slot, the
+marks in their order, the measurements in that of their instrument. A slot that is not in use keeps any numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnc.batch.program import Recorder
+from gnc.batch.scalar import is_test
+from gnc.flying import Flying, State, Waiting
+from gnc.trees import Packing, trials_of
+
+if TYPE_CHECKING:
+    from gnc.loop import Loop
+
+
+class StateSlots:
+    """Where the parts of a state are."""
+
+    def __init__(
+        self, flying: Flying, measurements: dict[str, Any], report: Any = None, shared: frozenset[int] = frozenset()
+    ) -> None:
+        """Make slots for the flight, with an example of a measurement of every instrument that may be late.
+
+        `report` is an example of what the actuators tell; by default that of now. `shared` are the places of numbers
+        that all trials share, and that change.
+        """
+        loop, state = flying.loop, flying.state()
+        self._happened = np.full(trials_of(state), np.nan)
+        now = loop.plant.report(state.truth) if loop.delay and report is None else report
+        move = state.command, now
+        marks, measured = most_waiting(loop)
+        taken = tuple((measurements[name],) * n for name, n in measured.items() if name in measurements)
+        self._names = [name for name in measured if name in measurements]
+        happened = tuple(self._happened for _ in state.happened)
+        self._empty = state._replace(happened=happened, moves=(move,) * marks if loop.delay else (), taken=taken)
+        self.packing = Packing(self._empty, shared)
+
+    def fits(self, flying: Flying, measurements: dict[str, Any]) -> bool:
+        """Tell whether the numbers of another flight of the loop go into these slots."""
+        try:
+            return self.packing.fits(StateSlots(flying, measurements, shared=self.packing.shared)._empty)
+        except TypeError:
+            return False
+
+    def pack(self, state: State, waiting: Waiting, before: np.ndarray | None = None) -> np.ndarray:
+        """Return the numbers of a state; slots that are not in use have those of before, or of examples."""
+        slots = self._empty if before is None else self.packing.unpack(before)
+        happened = tuple(np.array(np.broadcast_to(x, self._happened.shape)) for x in state.happened)
+        return self.packing.pack(self._put(state._replace(happened=happened), waiting, slots))
+
+    def unpack(self, numbers: np.ndarray, waiting: Waiting) -> State:
+        """Return the state with these numbers, in new arrays."""
+        return self.used(self.packing.unpack(numbers), waiting)
+
+    def symbols(self, recorder: Recorder) -> State:
+        """Return all slots as the state of a program."""
+        kinds = zip(self.packing.cores, self.packing.tests, self.packing.common, strict=True)
+        return self.packing.filled(recorder.state(*kind) for kind in kinds)
+
+    def numbers(self, recorder: Recorder, slots: State, state: State, waiting: Waiting) -> list[Any]:
+        """Return a state of symbols as numbers; slots that are not in use stay."""
+        packing = self.packing
+        found = []
+        parts = packing.arrays(self._put(state, waiting, slots))
+        for part, core, test in zip(parts, packing.cores, packing.tests, strict=True):
+            if test and not all(isinstance(x, (bool, np.bool_)) or is_test(x) for x in np.ravel(np.asarray(part))):
+                raise TypeError("a part of a state changes from tests to numbers")
+            found += recorder.numbers(part, core)
+        return found
+
+    def _put(self, state: State, waiting: Waiting, slots: State) -> State:
+        """Return slots with the state in them."""
+        moves = (*state.moves, *slots.moves[len(state.moves) :])
+        taken = list(map(list, slots.taken))
+        for (_, name), number, measurement in zip(waiting.taken, _numbers(waiting), state.taken, strict=True):
+            taken[self._names.index(name)][number] = measurement
+        return state._replace(moves=moves, taken=tuple(map(tuple, taken)))
+
+    def used(self, slots: State, waiting: Waiting) -> State:
+        """Return the state that is in slots."""
+        names = [name for _, name in waiting.taken]
+        found = zip(names, _numbers(waiting), strict=True)
+        taken = tuple(slots.taken[self._names.index(name)][number] for name, number in found)
+        return slots._replace(moves=slots.moves[: len(waiting.marks)], taken=taken)
+
+
+def _numbers(waiting: Waiting) -> Iterator[int]:
+    """Count the measurements on their way, each instrument's by themselves."""
+    names = [name for _, name in waiting.taken]
+    return (names[:i].count(name) for i, name in enumerate(names))
+
+
+def most_waiting(loop: Loop) -> tuple[int, dict[str, int]]:
+    """Return how many marks, and how many measurements of each instrument, wait at a time at most."""
+    k = np.arange(loop.steps + 1)
+    own = {instrument.name: schedule.due(k) for instrument, schedule in loop.measured}
+    new = np.any([loop.commanded.due(k), *own.values()], axis=0)
+
+    def most(due: np.ndarray) -> int:
+        before, window = np.concatenate([[0], np.cumsum(due)]), min(loop.delay, len(k))
+        return int(np.max(before[window:] - before[: len(before) - window]))
+
+    return most(new), {name: most(due) for name, due in own.items() if loop.delay}

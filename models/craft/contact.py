@@ -1,0 +1,268 @@
+"""A craft that falls on the ground of a small body: in flight, in contact with restitution and friction, at rest.
+
+Until a foot touches, actuators turn and push it; then they are cut, and the laws of contact decide. z of the inertial
+axes is the normal of the ground; gravity is off from it by the slope of each trial.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from gnc import quaternion
+from gnc.batch import batched, where
+from gnc.config import Inertia, NonNegative, Positive, Section, Vector3
+from gnc.draws import Draws, column
+from gnc.errors import InputError
+from gnc.events import chosen
+from gnc.history import Signal
+from gnc.models import contact_ledger as books
+from gnc.models import rates
+from gnc.models.books import size
+from gnc.models.contact_body import ContactBody, Motion, Plane
+from gnc.models.contact_ledger import Ledger
+from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
+
+Array = Any
+Percent = Annotated[float, Field(ge=0, le=50)]
+STILL_M_S, STILL_RAD_S = 1e-4, 1e-4  # slower than this on the ground is at rest
+VERTICAL = np.array([0.0, 0.0, 1.0])
+FEET_DEG = (90.0, 210.0, 330.0)  # places of the feet on their circle
+
+
+class ContactState(NamedTuple):
+    """Motion, what touches, and the books."""
+
+    q_IB: Array  # (trials, 4)
+    r_IB: Array  # (trials, 3) centre of mass [m]
+    w_B: Array  # (trials, 3) [rad/s]
+    v_I: Array  # (trials, 3) [m/s]
+    P_B: Array  # (trials, 3) angular momentum about the centre of mass, body axes [kg m^2/s]
+    touched: Array  # (trials,) bool: whether it ever has
+    foot_I: Array  # (trials, 3) centre of mass at the first contact, NaN before [m]
+    load_Ns: Array  # (trials,) impulse of the ground along its normal in the last step
+    still_s: Array  # (trials,) how long it has been at rest on the ground
+    ledger: Ledger
+    effectors: tuple[Array, ...]  # state of each actuator
+
+    @property
+    def motion(self) -> Motion:
+        """Pose and velocities."""
+        return Motion(*self[:4])
+
+
+SIGNALS = {
+    "q_IB": Signal("1", "true attitude, body to inertial, scalar first"),
+    "r_IB_m": Signal("m", "centre of mass, inertial axes; z is normal to the ground"),
+    "v_I_m_s": Signal("m/s", "velocity of the centre of mass, inertial axes"),
+    "w_B_deg_s": Signal("deg/s", "true rate, body axes"),
+    "tilt_deg": Signal("deg", "angle of the body's z axis from the normal of the ground"),
+    "travel_m": Signal("m", "horizontal way since the first contact; NaN before"),
+    "energy_J": Signal("J", "kinetic and potential energy, above that of standing at the origin"),
+    "energy_rise": Signal("1", "largest gain of energy in a step so far, beyond the work of control, over the start's"),
+    "outside_cone": Signal("1", "farthest that an impulse was outside of its friction cone, over the fall's momentum"),
+    "outside_cone_steps": Signal("1", "steps so far in which an impulse was outside of its friction cone"),
+    "pull": Signal("1", "largest impulse towards the ground so far, over the fall's momentum"),
+    "unsolved": Signal("1", "steps so far whose contacts did not converge"),
+    "momentum_gap": Signal("1", "momentum less start and impulses, over all that was handled"),
+    "load_Ns": Signal("N s", "impulse of the ground along its normal in the last step of the truth"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ContactCraft:
+    """The truth of a body with feet; one that has been at rest for `sleep_s` sleeps and costs nothing more."""
+
+    body: ContactBody
+    effects: Effects
+    sky: Any
+    sleep_s: float
+    standing_J: Array  # energy of standing at the origin
+    q_IU: Array  # (trials, 4) the attitude that stands along gravity
+    first: ContactState
+    compilable: ClassVar[bool] = False
+
+    @property
+    def effectors(self) -> Any:
+        """The actuators."""
+        return self.effects.each
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """What it tells about itself."""
+        return {**SIGNALS, **self.effects.signals}
+
+    def start(self) -> ContactState:
+        """Return the state at time zero, in flight."""
+        return self.first
+
+    def step(self, x: ContactState, command: tuple[Array, ...], t: Any, h: Any) -> ContactState:
+        """Move over h; a foot's switch cuts the actuators."""
+        made, states = self.effects.act(tuple(np.where(x.touched[:, None], 0.0, u) for u in command), x.effectors, h)
+        wrench_B = self.effects.wrench_B(made, x.q_IB, self.sky.at(t))
+        wrench_B = np.zeros((len(x.q_IB), 6)) if wrench_B is None else wrench_B
+        asleep = x.still_s >= self.sleep_s
+        unseen = np.where(asleep, np.nan, 0.0)[:, None]  # a trial that is not a number touches nothing
+        after, touch = self.body.touch(x.motion._replace(r_IB=x.r_IB + unseen), wrench_B, h)
+        load = functools.reduce(np.add, np.moveaxis(touch.load, -1, 0))
+        touched = x.touched | (touch.load > 0.0).any(axis=-1)
+        foot_I = np.where((touched & ~x.touched)[:, None], after.r_IB, x.foot_I)
+        still = (load > 0.0) & _slow(after.w_B, after.v_I).astype(bool)
+        ledger = books.entered(x.ledger, self.body, x.motion, after, touch, wrench_B, touched, h)
+        still_s = np.where(still, x.still_s + h, 0.0)
+        P_B = rates.to_momentum(after.w_B, self.body.Theta, np.zeros(3))
+        moved = ContactState(*after, P_B, touched, foot_I, load, still_s, ledger, states)
+        return chosen(asleep, x, moved) if asleep.any() else moved
+
+    def report(self, x: ContactState) -> Report:
+        """Return the feet's switches, whether one has ever touched, and the vertical, which counts as known."""
+        return Report(x.effectors, np.zeros((len(x.q_IB), 3)), flag=x.touched.astype(float), q_IU=self.q_IU)
+
+    def observe(self, x: ContactState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
+        """Return the values of all signals."""
+        energy_0 = self.body.energy(self.first.motion) - self.standing_J
+        fall = self.body.mass * np.sqrt(2.0 * energy_0 / self.body.mass)
+        off = x.r_IB - x.foot_I
+        values = {
+            **{"q_IB": x.q_IB, "r_IB_m": x.r_IB, "v_I_m_s": x.v_I, "w_B_deg_s": np.degrees(x.w_B)},
+            **{"tilt_deg": _tilt_deg(x.q_IB), "travel_m": np.hypot(off[:, 0], off[:, 1])},
+            "energy_J": self.body.energy(x.motion) - self.standing_J,
+            "energy_rise": x.ledger.rise / energy_0,
+            "outside_cone": x.ledger.outside / fall,
+            "outside_cone_steps": x.ledger.outside_steps,
+            "pull": x.ledger.pull / fall,
+            "unsolved": x.ledger.unsolved,
+            "momentum_gap": books.gap(x.ledger, self.body, x.motion, x.touched),
+            "load_Ns": x.load_Ns,
+        }
+        return values | self.effects.observe(command, x.effectors)
+
+
+@batched("(3),(3)->()")
+def _slow(w_B, v_I):
+    """Return whether a body is at rest."""
+    return where((size(v_I) < STILL_M_S) & (size(w_B) < STILL_RAD_S), 1.0, 0.0)
+
+
+@batched("(4)->()")
+def _tilt_deg(q_IB):
+    """Return the angle of the body's z axis from the inertial one."""
+    x, y, z = quaternion.to_matrix(q_IB)[:, 2]
+    return np.arctan2(np.sqrt(x * x + y * y), z) * (180.0 / np.pi)
+
+
+# Its part of a mission
+
+
+class Ground(Section):
+    """A plane; laws of contact and slope differ from trial to trial, by one sigma each."""
+
+    gravity_m_s2: Positive = 5e-3
+    """About that of Phobos."""
+    slope_deg: NonNegative = 3.0
+    """Of gravity against the normal, about each horizontal axis."""
+    restitution: Annotated[float, Field(ge=0, le=1)] = 0.3
+    """Of normals and tangents alike, which is what keeps energy from growing; kept within 0 and 0.8."""
+    restitution_sigma: NonNegative = 0.05
+    """Over the trials."""
+    friction: NonNegative = 0.5
+    """Coulomb's coefficient; kept at 0.2 or more."""
+    friction_sigma: NonNegative = 0.1
+    """Over the trials."""
+
+    def upright(self, draws: Draws) -> Array:
+        """Return the attitude that stands along gravity, by the slope of each trial (trials, 4)."""
+        slope = draws.vector("slope", np.radians(self.slope_deg))
+        return quaternion.exp(slope * np.array([1.0, 1.0, 0.0]))
+
+
+class Descent(Section):
+    """How a trial begins, over the place where it would stand; one sigma of each axis."""
+
+    height_m: Positive = 2.0
+    """Of the feet over the ground, if it begins upright."""
+    sink_m_s: NonNegative = 0.05
+    """Vertical speed, downwards."""
+    sink_sigma_m_s: NonNegative = 0.01
+    """Over the trials."""
+    drift_m_s: NonNegative = 0.02
+    """Horizontal speed."""
+    attitude_sigma_deg: NonNegative = 3.0
+    """Against upright."""
+    rate_sigma_deg_s: NonNegative = 0.3
+
+
+class ContactPart(CraftPart):
+    """A box on three feet that falls on the ground; the feet and the upper corners of the box may touch."""
+
+    kind: Literal["contact"] = "contact"
+    shaping: ClassVar[frozenset[str]] = frozenset({"size_m", "foot_radius_m", "foot_height_m", "sleep_s"})
+    mass_kg: Positive = 100.0
+    J_kgm2: Inertia = ((14.0, 0.3, -0.2), (0.3, 13.0, 0.1), (-0.2, 0.1, 11.0))
+    """About the centre of mass, which is the centre of the box."""
+    J_error_percent: Percent = 3.0
+    """By how much the true moments and axes are off, one sigma; flight software believes in J_kgm2."""
+    size_m: Vector3 = (0.8, 0.8, 0.6)
+    foot_radius_m: Positive = 0.9
+    """Of the circle on which the three feet stand; with 0.7, and 0.45 of height, one lander in a hundred tips over."""
+    foot_height_m: Positive = 0.4
+    """Of the centre of mass over the feet."""
+    sleep_s: Positive = 2.0
+    """After so long at rest it is not moved any more."""
+    ground: Ground = Ground()
+    start: Descent = Descent()
+
+    def truth(self, site: Site) -> Craft:
+        """Return the lander of each trial, on its ground."""
+        if self.loads:
+            raise InputError("loads: a craft on the ground takes none; give its ground gravity")
+        draws, body = site.draws, self._body(site.draws)
+        effects = Effects.of(self.actuators, site)
+        if any(effector.internal for effector in effects.each):
+            raise InputError("actuators: a craft on the ground has no wheels; give thrusters or a wrench")
+        q_IU, x = self.ground.upright(draws), self._begin(draws)
+        P_B = rates.to_momentum(x.w_B, body.Theta, np.zeros(3))
+        n, zero = site.trials, np.zeros(site.trials)
+        empty = zero.astype(bool), np.full((n, 3), np.nan), zero, zero
+        first = ContactState(*x, P_B, *empty, books.opened(body, x), effects.start(n))
+        standing_J = body.mass * self.ground.gravity_m_s2 * self.foot_height_m
+        return ContactCraft(body, effects, site.sky, self.sleep_s, standing_J, q_IU, first)
+
+    def belief(self) -> Nominal:
+        """Return the inertia that flight software believes in."""
+        return Nominal(np.array(self.J_kgm2))
+
+    def _body(self, draws: Draws) -> ContactBody:
+        g, angles, radius = self.ground, np.radians(FEET_DEG), self.foot_radius_m
+        feet = [[radius * np.cos(a), radius * np.sin(a), -self.foot_height_m] for a in angles]
+        x, y, z = 0.5 * np.array(self.size_m)
+        corners = [[sx * x, sy * y, z] for sx in (-1.0, 1.0) for sy in (-1.0, 1.0)]
+        e = g.restitution + g.restitution_sigma * draws.normal("restitution")
+        mu = g.friction + g.friction_sigma * draws.normal("friction")
+        return ContactBody(
+            mass=np.full(len(draws.trials), self.mass_kg),
+            Theta=draws.inertia("inertia", np.array(self.J_kgm2), self.J_error_percent),
+            points_B=feet + corners,
+            surfaces=[Plane()],
+            restitution=np.clip(e, 0.0, 0.8),
+            friction=np.maximum(mu, 0.2),
+            gravity_I=-column(g.gravity_m_s2) * quaternion.rotate(g.upright(draws), VERTICAL),
+        )
+
+    def _begin(self, draws: Draws) -> Motion:
+        """Return how each trial begins, about upright."""
+        d, n = self.start, len(draws.trials)
+        height = np.broadcast_to(self.foot_height_m + d.height_m, (n,))
+        drift = draws.vector("drift", d.drift_m_s, 2)
+        sink = -d.sink_m_s + d.sink_sigma_m_s * draws.normal("sink")
+        return Motion(
+            draws.near("attitude", self.ground.upright(draws), d.attitude_sigma_deg),
+            np.stack([np.zeros(n), np.zeros(n), height], axis=-1),
+            draws.vector("rate", np.radians(d.rate_sigma_deg_s)),
+            np.concatenate([drift, np.broadcast_to(sink, (n,))[:, None]], axis=-1),
+        )

@@ -1,0 +1,125 @@
+"""A tree as a mission's file tells it: a base, bodies that hang on joints, places on them; or a URDF file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from gnc import dual_quaternion, spatial
+from gnc.config import Inertia, NonNegative, Positive, Quaternion, Section, Vector3
+from gnc.draws import Draws, column
+from gnc.errors import InputError
+from gnc.models.multibody.parts import Body, Frame, Joint
+from gnc.models.multibody.tree import Tree
+
+Array = Any
+BASE, FIXED = "base", "fixed"
+ALIGNED = np.array([1.0, 0.0, 0.0, 0.0])
+KINDS = {"revolute": "R", "prismatic": "P", "spherical": "S", "cylindrical": "C", "cartesian": "U"}
+
+
+class HungBody(Section):
+    """A body and the joint it hangs on; the joint goes by the name of the body."""
+
+    mass_kg: Positive
+    J_kgm2: Inertia
+    """About its centre of mass, its axes."""
+    centre_m: Vector3 = (0.0, 0.0, 0.0)
+    """Centre of mass from its origin."""
+    size_m: Vector3 = (0.2, 0.2, 0.2)
+    """Edges of the box that is drawn about the centre of mass."""
+    on: str = BASE
+    """The body it hangs on."""
+    joint: Literal["revolute", "prismatic", "spherical", "cylindrical", "cartesian", "fixed"] = "revolute"
+    """Revolute and prismatic ones move about and along their z axis; fixed makes one body of the two."""
+    joint_m: Vector3 = (0.0, 0.0, 0.0)
+    """The joint from the origin of the body it hangs on."""
+    joint_q: Quaternion = (1.0, 0.0, 0.0, 0.0)
+    """Axes of the joint: takes its components to those of the body it hangs on."""
+    origin_m: Vector3 = (0.0, 0.0, 0.0)
+    """The body's origin from the joint, joint axes, while the joint is at zero."""
+    stiffness: NonNegative = 0.0
+    """Of a spring in the joint, which is at rest at zero [N m/rad, N/m]."""
+    damping: NonNegative = 0.0
+    """Of a damper in the joint [N m s/rad, N s/m]."""
+
+
+class Spot(Section):
+    """A place on a body: a tip, a port."""
+
+    on: str = BASE
+    at_m: Vector3 = (0.0, 0.0, 0.0)
+    """From the body's origin."""
+
+
+def shift(place: Any, q: Any = ALIGNED) -> Array:
+    """Return the pose of a frame at a place."""
+    return dual_quaternion.from_pose(np.asarray(q, float), np.asarray(place, float))
+
+
+def tree(
+    base: Body, bodies: Mapping[str, HungBody], spots: Mapping[str, Spot], scales: Mapping[str, Array] | None = None
+) -> Tree:
+    """Return the tree; `scales` multiply the mass and inertia of bodies by name, one per trial."""
+    scales = scales or {}
+    for name, body in bodies.items():
+        if body.on not in {BASE, *bodies} or name == BASE:
+            raise InputError(f"bodies.{name}.on = {body.on!r}: there is no such body; there are base, {list(bodies)}")
+    inertia = {BASE: spatial.inertia(base.mass, base.r_g, base.J_com)}
+    for name, body in bodies.items():
+        scale = np.asarray(scales.get(name, 1.0))
+        J = scale[..., None, None] * np.asarray(body.J_kgm2)
+        inertia[name] = spatial.inertia(scale * body.mass_kg, np.array(body.centre_m), J)
+    for name in reversed(list(bodies)):
+        body = bodies[name]
+        if body.joint == FIXED:
+            dq = dual_quaternion.mul(shift(body.joint_m, body.joint_q), shift(body.origin_m))
+            inertia[body.on] = spatial.combine(inertia[body.on], spatial.transform_inertia(dq, inertia[name]))
+    moving = {name: body for name, body in bodies.items() if body.joint != FIXED}
+    made = [_body(name, inertia[name]) for name in (BASE, *moving)]
+    joints = [_joint(name, body) for name, body in moving.items()]
+    return Tree(made, joints, [Frame(name, spot.on, shift(spot.at_m)) for name, spot in spots.items()])
+
+
+def _body(name: str, M: Array) -> Body:
+    mass, r_g, J = spatial.parts(M)
+    return Body(name, mass, J, r_g)
+
+
+def _joint(name: str, body: HungBody) -> Joint:
+    back = shift(-np.array(body.origin_m))
+    frames, passive = (shift(body.joint_m, body.joint_q), back), (np.asarray(body.stiffness), np.asarray(body.damping))
+    return Joint(name, KINDS[body.joint], body.on, name, *frames, *(column(x) for x in passive))
+
+
+def scaled(nominal: Tree, scales: Mapping[str, Array]) -> Tree:
+    """Return a tree with masses and inertias multiplied, one factor per trial and body."""
+    made = []
+    for body in nominal.bodies:
+        scale = np.asarray(scales.get(body.name, 1.0))
+        made.append(Body(body.name, scale * body.mass, scale[..., None, None] * body.J_com, body.r_g))
+    return Tree(made, nominal.joints, nominal.frames)
+
+
+def scales(draws: Draws, names: Any, percent: Any) -> dict[str, Array]:
+    """Return the factor of each body's mass and inertia, one per trial."""
+    return {name: 1.0 + 0.01 * np.asarray(percent) * draws.normal(f"{name} mass") for name in names}
+
+
+def coordinates(of: Tree, values: Any, name: str) -> Array:
+    """Return joint coordinates (...,G) from degrees of angles and metres of lengths."""
+    zero = np.array([x for joint in of.joints for x in joint.type.zero])
+    if not len(values):
+        return zero
+    if len(values) != len(zero):
+        kinds = ", ".join(joint.name for joint in of.joints)
+        raise InputError(f"{name}: {len(values)} numbers; give {len(zero)}, in the order of the joints {kinds}")
+    return np.where(angular(of), np.radians(values), values)
+
+
+def angular(of: Tree) -> Array:
+    """Tell which coordinates are angles."""
+    each = {"R": [True], "P": [False], "S": [False] * 4, "C": [True, False], "U": [False] * 3}
+    return np.array([x for joint in of.joints for x in each[joint.kind]], bool)

@@ -1,1 +1,0 @@
-"""Closed loops of bodies that part, carry arms and touch ground: what their scenarios share."""

@@ -1,0 +1,59 @@
+"""How a command ends: its exit code, and one line on standard error where something went wrong.
+
+0: done, and all requirements met; 1: ran, and a requirement failed; 2: bad input; 3: an error in a user's own part;
+70: a defect of gnc; 130: interrupted. `--traceback`, anywhere among the arguments, shows where 3 and 70 come from.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+
+import typer
+
+from gnc.blame import blamed
+from gnc.errors import DefectError, InputError, PartError
+from gnc.files import told
+
+CHECK_FAILED, BAD_INPUT, PART_FAILED, DEFECT, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
+TRACEBACK = "--traceback"
+
+
+class Stopped(Exception):
+    """An interrupt that left something, which the message names."""
+
+
+def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] | None) -> int:
+    """Run a command with its arguments and return the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = command([word for word in given if word != TRACEBACK]) or 0
+    except typer.TyperException as error:
+        return _complain(error.format_message(), BAD_INPUT)
+    except Stopped as early:
+        return _complain(str(early), INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BaseException as error:
+        if isinstance(error.__context__, BrokenPipeError):  # typer answers it with SystemExit
+            return PIPE_CLOSED
+        return _failed(error, TRACEBACK in given)
+    return _complain("interrupted", code) if code == INTERRUPTED else code
+
+
+def _failed(error: BaseException, trace: bool) -> int:
+    """Say whose error it is."""
+    cause = blamed(error)
+    if isinstance(cause, DefectError) and isinstance(error, OSError):
+        cause = InputError(told(error))
+    if isinstance(cause, InputError):
+        return _complain(str(cause), BAD_INPUT)
+    if trace:
+        print(cause.trace, file=sys.stderr, end="")
+    hint = "" if trace else f"; {TRACEBACK} shows more"
+    if isinstance(cause, PartError):
+        return _complain(f"{cause}{hint}", PART_FAILED)
+    return _complain(f"a defect of gnc, please report it: {cause}{hint}", DEFECT)
+
+
+def _complain(message: str, code: int) -> int:
+    print("gnc:", " ".join(message.split()), file=sys.stderr)
+    return code

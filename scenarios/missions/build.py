@@ -1,0 +1,324 @@
+"""From a mission to a loop that is ready to fly: truth, flight software, sensors between them, what is recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnc.controllers.allocation import shares
+from gnc.controllers.bdot import MomentumUnloading
+from gnc.controllers.guidance.base import Plan
+from gnc.draws import Draws
+from gnc.errors import InputError
+from gnc.expression import parse
+from gnc.history import Signal
+from gnc.loop import Controller, Instrument, Loop
+from gnc.models.actuators.magnetorquers import TorquerSet
+from gnc.models.craft.base import CraftPart, Site
+from gnc.models.environment.sky import FreeSpace
+from gnc.models.known import Known
+from gnc.models.pose_body import PoseState
+from gnc.models.sensors import Gyro, Magnetometer
+from gnc.models.sensors.interface import Sighting
+from gnc.parts import OwnPart
+from gnc.scenarios.missions.dispersal import Group
+from gnc.scenarios.missions.navigating import CraftNavigation
+from gnc.scenarios.missions.quiet import quiet_until
+from gnc.scenarios.missions.sections import Mode, Software
+from gnc.scenarios.missions.software import CraftSoftware, ModeRun, Unloader, first_reference, guard
+from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Some trials of a mission, ready to fly."""
+
+    loop: Loop
+    truth: tuple[Any, ...]
+    belief: tuple[Any, ...]
+    memory: tuple[Any, ...]
+    observer: Observer
+    innovations: Mapping[str, Signal]
+    drawn: Mapping[str, Array]  # what each trial was given, by name
+    modes: Mapping[str, list[str]]  # of each craft with flight software
+
+    @property
+    def signals(self) -> dict[str, Signal]:
+        """All that can be recorded of a moment."""
+        return self.observer.signals
+
+
+@contextmanager
+def at(path: str) -> Iterator[None]:
+    """Put the path of a section before the message of what is wrong in it."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        raise InputError(text if text.startswith(path) else f"{path}: {text}") from None
+
+
+def believed(section: Any, changes: Mapping[str, Any], path: str) -> Any:
+    """Return a section of the truth as flight software takes it to be."""
+    if not changes:
+        return section
+    if unknown := set(changes) - set(type(section).model_fields):
+        raise InputError(f"{path}.{min(unknown)}: unknown key; known here: {', '.join(type(section).model_fields)}")
+    from gnc.config.base import validate
+
+    return validate({**section.__dict__, **changes}, type(section), path)
+
+
+def prepare(group: Group, seed: int) -> Prepared:
+    """Build the loop of trials that fly together."""
+    return _Builder(group, seed).prepared()
+
+
+class _Builder:
+    """One mission on its way to a loop."""
+
+    def __init__(self, group: Group, seed: int) -> None:
+        self.mission, self.nominal, self.n = group.mission, group.nominal, len(group.trials)
+        self.draws = Draws(seed, group.trials)
+        self.h, self.duration = self.mission.run.truth_step_s, self.mission.run.duration_s
+        with at("environment.orbit"):
+            self.sky = self.mission.environment.orbit.sky(self.h, self.duration)
+            same = self.mission.environment == self.nominal.environment
+            self.known_sky = self.sky if same else self.nominal.environment.orbit.sky(self.h, self.duration)
+        for name, section in self.mission.craft.items():
+            self._refuse_without_orbit(name, section)
+
+    def _refuse_without_orbit(self, name: str, section: CraftPart) -> None:
+        """Refuse parts that need an orbit in free space."""
+        if not isinstance(self.sky, FreeSpace):
+            return
+        groups: dict[str, Mapping[str, Any]] = {"loads": section.loads, "actuators": section.actuators}
+        groups["sensors"] = section.sensors
+        for what, parts in groups.items():
+            for key, part in parts.items():
+                if part.needs_orbit:
+                    raise InputError(f"craft.{name}.{what}.{key}: needs an orbit; give [environment.orbit] one")
+
+    def draws_of(self, name: str) -> Draws:
+        """Return the draws of a craft, which begin with its name where there are several."""
+        return self.draws if len(self.mission.craft) == 1 else self.draws.within(f"{name} ")
+
+    def prepared(self) -> Prepared:
+        """Return the loop with its start."""
+        known = {name: self._known(name) for name in self.mission.software}
+        modes = {name: self._modes(name, known[name]) for name in known}
+        craft: dict[str, Any] = {}
+        truth: dict[str, Any] = {}
+        for name, section in self.mission.craft.items():
+            first = first_reference(modes[name][0].guidance) if name in modes else None
+            period = known[name].control_s if name in known else self.duration
+            site = Site(name, self.draws_of(name), self.sky, first, period, truth)
+            with at(f"craft.{name}"):
+                craft[name] = section.truth(site)
+            truth[name] = craft[name].start()
+        software, beliefs, memories, seen = {}, [], [], {}
+        for name, flown in self.mission.software.items():
+            seen[name] = flown.navigation.of or name
+            made, belief, memory = self._software(name, flown, known[name], modes[name], craft, truth)
+            software[name] = made
+            beliefs.append(belief)
+            memories.append(memory)
+        idle = {n: tuple(np.zeros((self.n, e.size)) for e in c.effectors) for n, c in craft.items()}
+        happenings = [
+            part.build(key, craft, self.mission.craft, self.draws) for key, part in self.mission.events.items()
+        ]
+        world = World(craft, tuple(software), idle, happenings)
+        observer = Observer(world, software, self.sky, seen)
+        instruments = self._instruments(software)
+        names = [instrument.name for instrument in instruments]
+        loop = Loop(
+            h=self.h,
+            duration_s=self.duration,
+            plant=world,
+            instruments=instruments,
+            navigation=Navigations(software),
+            controller=self._controller(software),
+            events=[happening.event() for happening in happenings],
+            record_s=self.mission.run.record_s,
+            compiled=not self._own() and all(getattr(one, "compilable", True) for one in craft.values()),
+        )
+        begin = tuple(truth.values())
+        for happening in happenings:
+            begin = happening.begin(begin)
+        state = begin, tuple(beliefs), tuple(memories)
+        told = {name: [mode.name for mode in s.modes] for name, s in software.items()}
+        return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, told)
+
+    # Flight software
+
+    def _known(self, name: str) -> Known:
+        """Return what flight software knows: the nominal craft, with what it believes otherwise."""
+        software, section = self.nominal.software[name], self.nominal.craft[name]
+        section = believed(section, software.craft, f"software.{name}.craft")
+        sensors, effectors = {}, {}
+        for kind, changes in (("sensors", software.sensors), ("actuators", software.actuators)):
+            if unknown := set(changes) - set(getattr(section, kind)):
+                there = ", ".join(getattr(section, kind)) or "none"
+                raise InputError(f"software.{name}.{kind}.{min(unknown)}: there is no such part; there are {there}")
+        for key, part in section.sensors.items():
+            path = f"software.{name}.sensors.{key}"
+            with at(f"craft.{name}.sensors.{key}"):
+                sensors[key] = believed(part, software.sensors.get(key, {}), path).belief()
+        for key, part in section.actuators.items():
+            path = f"software.{name}.actuators.{key}"
+            with at(f"craft.{name}.actuators.{key}"):
+                effector = believed(part, software.actuators.get(key, {}), path).belief()
+                effectors[key] = effector.paced(1.0 / software.rate_hz)
+        with at(f"craft.{name}"):
+            nominal = section.belief()
+        loads = [load for load in (part.belief(nominal.J) for part in section.loads.values()) if load is not None]
+        others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
+        when = self.h, 1.0 / software.rate_hz
+        told = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
+        return Known(name, nominal, sensors, effectors, loads, *told)
+
+    def _modes(self, name: str, known: Known) -> list[ModeRun]:
+        sections: Mapping[str, Mode] = self.nominal.software[name].modes
+        found = []
+        for key, mode in sections.items():
+            with at(f"software.{name}.modes.{key}"):
+                found.append(self._mode(key, mode, known))
+        return found
+
+    def _mode(self, key: str, mode: Mode, known: Known) -> ModeRun:
+        if mode.guidance is not None and mode.guidance.needs_orbit and isinstance(self.sky, FreeSpace):
+            raise InputError("guidance: needs an orbit; give [environment.orbit] one")
+        guidance = None if mode.guidance is None else mode.guidance.build(known)
+        law = mode.law.build(known)
+        if getattr(law, "guided", mode.law.guided) and guidance is None:
+            raise InputError(f"law = {mode.law.kind_name()!r}: follows a reference; give the mode a guidance")
+        usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
+        demand = getattr(law, "demand", usual)
+        places = {effector: i for i, effector in enumerate(known.effectors)}
+        by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
+        judged = guidance
+        if mode.guidance is not None and isinstance(guidance, Plan) and self.known_sky is not self.sky:
+            judged = mode.guidance.build(dataclasses.replace(known, sky=self.sky))
+        return ModeRun(key, guidance, law, by_place, self._unloader(mode, known, places), judged)
+
+    def _unloader(self, mode: Mode, known: Known, places: Mapping[str, int]) -> Unloader | None:
+        unload = mode.unload
+        if unload is None:
+            return None
+        torquers = known.effectors.get(unload.by)
+        wheels = [name for name, e in known.effectors.items() if e.internal]
+        if not isinstance(torquers, TorquerSet) or not wheels:
+            raise InputError(f"unload.by = {unload.by!r}: unloading takes magnetorquers of that name, and wheels")
+        if not any(isinstance(sensor, Magnetometer) for sensor in known.sensors.values()):
+            raise InputError("unload: needs a magnetometer, which tells what the torquers can do")
+        share = shares(known.effectors, wheels[:1], "torque")[wheels[0]]
+        law, bias = MomentumUnloading(gain=unload.gain_per_s), np.array(unload.bias_Nms)
+        return Unloader(law, bias, torquers, places[unload.by], places[wheels[0]], share)
+
+    def _software(
+        self, name: str, section: Software, known: Known, modes: list[ModeRun], craft: Any, truth: Any
+    ) -> tuple[CraftSoftware, Any, Any]:
+        """Return the flight software of a craft, and what it believes and remembers at time zero."""
+        section, start = self.nominal.software[name], getattr(self.nominal.craft[name], "start", None)
+        seen = section.navigation.of or name
+        if seen not in truth:
+            raise InputError(f"software.{name}.navigation.of = {seen!r}: there is no such craft")
+        with at(f"software.{name}.navigation"):
+            reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
+            of = truth[seen] if seen == name else truth
+            planned = [
+                mode.guidance.load_B for mode in modes if mode.guidance is not None and hasattr(mode.guidance, "load_B")
+            ]
+            known = dataclasses.replace(known, planned=planned)
+            inner, belief = section.navigation.build(known, start, of, reference)
+        used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
+        navigation = CraftNavigation(inner, used)
+        names = [mode.name for mode in modes]
+        guards = []
+        for i, transition in enumerate(section.transitions):
+            source = getattr(transition, "from")
+            with at(f"software.{name}.transitions.{i}"):
+                places = -1 if source == "*" else names.index(source), names.index(transition.to)
+                guards.append(guard(*places, parse(transition.when), transition.for_s))
+        sizes = [effector.size for effector in known.effectors.values()]
+        made = CraftSoftware(navigation, modes, guards, sizes, known.control_s)
+        start_belief = navigation.start(belief, self.n)
+        return made, start_belief, made.start(start_belief, craft[name].report(truth[name]), self.n)
+
+    # The loop
+
+    def _controller(self, software: Mapping[str, CraftSoftware]) -> Controller:
+        periods = {name: s.period_s for name, s in software.items()}
+        if len(set(periods.values())) > 1:
+            raise InputError(f"software.*.rate_hz: {', '.join(periods)} differ; give all flight software one rate")
+        period = next(iter(periods.values()), self.duration)
+        first = min((quiet_until(self.nominal.software[name], self.duration) for name in software), default=np.inf)
+        if not np.isfinite(first):
+            first, period = 0.0, self.duration
+        return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()), first)
+
+    def _instruments(self, software: Mapping[str, CraftSoftware]) -> list[Instrument]:
+        """Put the true sensors into the loop, gyros first: what they drive is moved before it is corrected."""
+        places = {name: i for i, name in enumerate(self.mission.craft)}
+        found = []
+        for name, made in software.items():
+            sensors = made.navigation.sensors
+            for key in sorted(sensors, key=lambda one: not isinstance(sensors[one], Gyro)):  # noqa: B023
+                part = self.mission.craft[name].sensors[key]
+                with at(f"craft.{name}.sensors.{key}"):
+                    found.append(self._instrument(name, key, part, places))
+        return found
+
+    def _instrument(self, name: str, key: str, part: Any, places: Mapping[str, int]) -> Instrument:
+        draws = self.draws_of(name)
+        sensor, sky, own = part.truth(key, draws), self.sky, places[name]
+        sees = getattr(part, "sees", "")
+        if sees and sees not in places:
+            raise InputError(f"sees = {sees!r}: there is no such craft; there are {', '.join(places)}")
+
+        def measure(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
+            return sensor.measure(x[own], sky.at(t), noise)
+
+        def measure_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
+            z, valid = sensor.measure(x[places[sees]], x[own], noise)
+            aboard = getattr(x[places[sees]], "rides", None)  # what is aboard is too near to be seen
+            return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
+
+        noise = draws.stream(key, sensor.noise_size)
+        how = measure_other if sees else measure
+        return Instrument(f"{name}.{key}", part.interval_s, how, noise, part.latency_s, part.first_s)
+
+    def _own(self) -> bool:
+        """Tell whether a part of the user's own takes part that does not say that it can be recorded."""
+        return any(not getattr(_loaded(part), "compilable", False) for part in own_parts(self.mission))
+
+
+def _pose_of(x: Any) -> Any:
+    """Return pose and twist of a craft, or of one that only turns its state."""
+    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
+
+
+def _loaded(part: OwnPart) -> Any:
+    from gnc.config import load_component
+
+    return load_component(part.component.source)
+
+
+def own_parts(section: Any) -> list[OwnPart]:
+    """Return all parts of the user's own in a mission."""
+    if isinstance(section, OwnPart):
+        return [section]
+    if isinstance(section, Mapping):
+        return [part for value in section.values() for part in own_parts(value)]
+    if isinstance(section, tuple):
+        return [part for value in section for part in own_parts(value)]
+    if hasattr(type(section), "model_fields"):
+        return [part for value in section.__dict__.values() for part in own_parts(value)]
+    return []

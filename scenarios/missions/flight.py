@@ -1,0 +1,214 @@
+"""A mission as it was flown: signals, verdict, table of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnc.config import override
+from gnc.config.toml_text import value_text
+from gnc.errors import InputError
+from gnc.history import CLOCK, History
+from gnc.scenarios.missions import dispersal
+from gnc.scenarios.missions.build import Prepared, prepare
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.requirements.base import resolve
+from gnc.scenarios.missions.verdict import Verdict, judge
+from gnc.scenarios.missions.world import observe_innovation
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+Array = Any
+Progress = Callable[[int, int], None]
+MOST_INNOVATIONS = 600  # kept of each instrument
+DRAWN = "drawn."  # begins the name of what a part drew, in the table of trials
+
+
+@dataclass(frozen=True)
+class Flight:
+    """Trials of a mission that were flown."""
+
+    mission: Mission
+    seed: int
+    signals: Dataset
+    verdict: Verdict
+    drawn: Mapping[str, Array] = field(default_factory=dict, repr=False)  # (trials, ...) of everything drawn
+    out: Path | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the flight was stopped before its end."""
+        return bool(self.signals.attrs["interrupted"])
+
+    @property
+    def table(self) -> Dataset:
+        """One row per trial: what was asked of it, whether it succeeded, all that was drawn for it."""
+        from xarray import Dataset
+
+        trial = self.signals["trial"].values
+        columns = {**self.verdict.per_trial, "success": self.verdict.success, **flat(self.drawn)}
+        data: dict[str, Any] = {name: ("trial", np.asarray(values)) for name, values in columns.items()}
+        data["lost"] = ("trial", np.array([self.verdict.lost.get(int(k), "") for k in trial]))
+        return Dataset(data, {"trial": trial})
+
+    def worst(self, requirement: str, count: int = 5) -> list[int]:
+        """Return the numbers of the trials that are worst by a requirement, the worst first."""
+        if requirement not in self.verdict.per_trial:
+            known = ", ".join(self.verdict.per_trial) or "none"
+            raise InputError(f"{requirement}: no requirement is called so; there are {known}")
+        values = np.asarray(self.verdict.per_trial[requirement], float)
+        part = self.mission.requirements.get(requirement)
+        sign = -1.0 if getattr(part, "at_least", None) is not None and getattr(part, "at_most", None) is None else 1.0
+        order = np.argsort(-sign * np.where(np.isnan(values), np.inf * sign, values), kind="stable")
+        return [int(k) for k in self.signals["trial"].values[order][:count]]
+
+    def write(self, out: str | Path) -> Flight:
+        """Write what a flight leaves: configuration, signals, metrics, figures; return the flight that knows where."""
+        from gnc.scenarios.run import write
+
+        return write(self, Path(out))
+
+    def report(self, path: str | Path = "report.html", trial: int | None = None) -> Path:
+        """Write the report page."""
+        from gnc.scenarios.report.results import write_flight
+
+        return write_flight(self, Path(path), trial)
+
+    def __repr__(self) -> str:
+        told = "met" if self.verdict.ok else "not met"
+        n, lost = self.signals.sizes["trial"], len(self.verdict.lost)
+        return f"<Flight of {self.mission.name}: {n} trials, seed {self.seed}, {lost} lost, requirements {told}>"
+
+
+def flat(drawn: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what was drawn as columns of one number per trial."""
+    found = {}
+    for name, values in drawn.items():
+        for index in np.ndindex(values.shape[1:]):
+            element = f"[{','.join(map(str, index))}]" if index else ""
+            found[f"{DRAWN}{name}{element}"] = values[(slice(None), *index)]
+    return found
+
+
+def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:
+    """Return the signals that requirements need, and those by which a loss is noticed."""
+    there = {**prepared.signals, **prepared.innovations}
+    found = {"shadow"}
+    for craft in mission.craft:
+        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode")}
+    found |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
+    special = {"t", "end", "eclipse"} | {f"t_{name}" for name in mission.events}
+    for key, part in mission.requirements.items():
+        try:
+            found |= {resolve(name, there, mission.craft) for name in part.names() - special}
+        except InputError as error:
+            raise InputError(f"requirements.{key}: {error}") from None
+    return frozenset(found & there.keys())
+
+
+def fly(
+    mission: Mission,
+    trials: int | Sequence[int] | None = None,
+    seed: int | None = None,
+    *,
+    progress: Progress | None = None,
+    ready: Callable[[], None] | None = None,
+    judged_only: bool = False,
+) -> Flight:
+    """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself."""
+    several = trials if isinstance(trials, Sequence) else range(mission.run.trials if trials is None else trials)
+    numbers = np.array(several, dtype=int)
+    seed = mission.run.seed if seed is None else seed
+    groups = dispersal.groups(mission, seed, numbers)
+    built = [(group, prepare(group, seed)) for group in groups]
+    only = needed(mission, built[0][1])
+    if ready is not None:
+        ready()
+    signals, drawn = _flown(mission, seed, built, progress, only if judged_only else None)
+    modes = built[0][1].modes
+
+    def again(changes: Mapping[str, Any], wanted: frozenset[str]) -> Dataset:
+        return _other(mission, changes, seed, numbers, wanted)
+
+    return Flight(mission, seed, signals, judge(mission, signals, modes, again), drawn)
+
+
+def _other(mission: Mission, changes: Mapping[str, Any], seed: int, numbers: Array, wanted: frozenset[str]) -> Dataset:
+    """Fly the same trials with other software, for a comparison."""
+    other = override(mission, [f"{key}={value_text(value)}" for key, value in changes.items()])
+    built = [(group, prepare(group, seed)) for group in dispersal.groups(other, seed, numbers)]
+    return _flown(other, seed, built, None, wanted)[0]
+
+
+def _flown(
+    mission: Mission,
+    seed: int,
+    built: list[tuple[dispersal.Group, Prepared]],
+    progress: Progress | None,
+    only: frozenset[str] | None,
+) -> tuple[Dataset, dict[str, Array]]:
+    """Fly all groups and put their trials in order."""
+    from xarray import concat
+
+    parts, drawn = [], []
+    for i, (group, prepared) in enumerate(built):
+        moved = None if progress is None else _part_of(progress, i, len(built))
+        parts.append(_group_flown(mission, seed, group, prepared, moved, only))
+        drawn.append({**group.fields, **prepared.drawn})
+        if parts[-1].attrs["interrupted"]:
+            break
+    names = set.intersection(*(set(one) for one in drawn))
+    together = {name: np.concatenate([one[name] for one in drawn]) for name in drawn[0] if name in names}
+    if len(parts) == 1:
+        return parts[0], together
+    order = np.argsort(np.concatenate([part["trial"].values for part in parts]), kind="stable")
+    joined = concat(parts, "trial", data_vars="minimal", coords="minimal", compat="override").sortby("trial")
+    joined.attrs["loops"] = len(built)
+    return joined, {name: values[order] for name, values in together.items()}
+
+
+def _part_of(progress: Progress, i: int, n: int) -> Progress:
+    return lambda done, total: progress(i * total + done, n * total)
+
+
+def _group_flown(
+    mission: Mission,
+    seed: int,
+    group: dispersal.Group,
+    prepared: Prepared,
+    progress: Progress | None,
+    only: frozenset[str] | None,
+) -> Dataset:
+    """Fly what was built and label what was recorded."""
+    history = History({**prepared.signals, **prepared.innovations})
+    keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
+    record = lambda moment: history.record(moment.t, keep(prepared.observer(moment)))  # noqa: E731
+    innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
+    flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
+    note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
+    dataset = history.dataset(group.trials, **note, uncompiled=flown.uncompiled, loops=1)
+    for name, when in flown.happened.items():
+        about = {"units": "s", "long_name": f"when: {name}"}
+        dataset[f"t_{name}"] = ("trial", np.broadcast_to(when, (len(group.trials),)).astype(float), about)
+    return dataset
+
+
+def _thinned(prepared: Prepared, history: History, keep: Callable[[Any], Any]) -> Callable[[str, float, Any], None]:
+    """Return the recorder of innovations, of which every so many are kept."""
+    loop = prepared.loop
+    every = {i.name: 1 + int(loop.duration_s / i.period_s) // MOST_INNOVATIONS for i in loop.instruments}
+    seen = dict.fromkeys(every, 0)
+
+    def record(name: str, t: float, made: Any) -> None:
+        seen[name] += 1
+        if (seen[name] - 1) % every[name] == 0:
+            values = keep(observe_innovation(name, made))
+            if values:
+                history.record(t, values, f"{CLOCK}_{name}")
+
+    return record

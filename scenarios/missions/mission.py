@@ -1,0 +1,81 @@
+"""A mission: who flies where, what flight software does, what is asked; the same object in a file and in Python.
+
+mission = Mission.like("pointing", {"run": {"duration_s": 1200.0}})
+flight = mission.fly(trials=20)
+flight.verdict.ok, flight.signals["sat.pointing_error_deg"], flight.worst("pointing")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, model_validator
+
+from gnc.config import Section
+from gnc.config.base import validate
+from gnc.errors import InputError
+from gnc.montecarlo.dispersions import Dispersion
+from gnc.parts import slot_type
+from gnc.scenarios.missions.sections import Environment, Run, Software
+
+if TYPE_CHECKING:
+    from gnc.models.craft.base import CraftPart as AnyCraft
+    from gnc.models.happenings.base import EventPart as AnyEvent
+    from gnc.scenarios.missions.flight import Flight
+    from gnc.scenarios.missions.requirements.base import RequirementPart as AnyRequirement
+else:
+    AnyCraft, AnyEvent = slot_type("craft", "rigid"), slot_type("event")
+    AnyRequirement = slot_type("requirement", "statistic")
+
+
+class Mission(Section):
+    """Who flies where, what flight software does, and what is asked.
+
+    `craft` is the truth; `software` is what is believed, equal to the truth's nominal numbers where it says nothing.
+    """
+
+    name: str = Field(default="mission", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")
+    """What it is called; by default the name of its file."""
+    title: str = ""
+    """What it is about, in a sentence."""
+    story: str = ""
+    """What is to be seen in it."""
+    run: Run = Run()
+    environment: Environment = Environment()
+    craft: dict[str, AnyCraft]
+    """Who flies: the truth."""
+    software: dict[str, Software] = {}
+    """What flies them, by the name of the craft: what is believed and done."""
+    events: dict[str, AnyEvent] = {}
+    """What happens once in a flight, at its own time in each trial."""
+    requirements: dict[str, AnyRequirement] = {}
+    """What is asked."""
+    dispersions: dict[str, Dispersion] = {}
+    """Fields that vary over the trials, beside what the parts themselves draw; flight software is not told."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if not self.craft:
+            raise InputError("craft: nobody flies; give at least one")
+        for group in (self.craft, self.software, self.requirements, self.events):
+            for name in group:
+                if not name.replace("_", "").replace("-", "").isalnum() or name[0].isdigit():
+                    raise InputError(f"{name!r} is no name; use letters, digits, _ and -, and begin with a letter")
+        for name in self.software:
+            if name not in self.craft:
+                raise InputError(f"software.{name}: there is no such craft; there are {', '.join(self.craft)}")
+        return self
+
+    @classmethod
+    def like(cls, base: str, changes: Mapping[str, Any] | None = None) -> Mission:
+        """Return a mission by its name or file, with tables of changes laid over it."""
+        from gnc.scenarios.missions.load import merged, table_of
+
+        return validate(merged(table_of(base), dict(changes or {})), cls, base)
+
+    def fly(self, trials: int | Sequence[int] | None = None, seed: int | None = None, **options: Any) -> Flight:
+        """Fly some trials, by their number or their numbers, and judge them."""
+        from gnc.scenarios.missions.flight import fly
+
+        return fly(self, trials, seed, **options)

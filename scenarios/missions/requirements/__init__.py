@@ -1,0 +1,1 @@
+"""What is asked of a mission, each kind a module."""

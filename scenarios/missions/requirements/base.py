@@ -1,0 +1,180 @@
+"""What every kind of requirement gives a verdict."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gnc.checks import Check
+from gnc.errors import InputError
+from gnc.expression import LARGEST, Expression
+from gnc.parts import Part
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+Array = Any
+TIME = ("trial", "time")
+
+
+class Comparison(NamedTuple):
+    """Metrics that read better side by side: one row per contestant."""
+
+    title: str
+    columns: Sequence[str]  # the first is that of the names
+    rows: Mapping[str, Sequence[str]]  # name -> keys of its metrics
+    histories: Mapping[str, Mapping[str, Array]] = {}  # name -> signals (trials, times) that the columns are of
+
+
+@dataclass
+class Finding:
+    """What a requirement says about a flight."""
+
+    metrics: dict[str, float] = field(default_factory=dict)  # of all trials together
+    checks: list[Check] = field(default_factory=list)
+    per_trial: dict[str, Array] = field(default_factory=dict)  # (trials,) each
+    success: Array | None = None  # (trials,) whether a trial by itself meets it
+    tally: dict[str, Array] = field(default_factory=dict)  # (trials,) what the whole campaign is judged by
+    lost: dict[int, str] = field(default_factory=dict)  # trial -> reason
+    comparison: Comparison | None = None
+
+
+class RequirementPart(Part):
+    """Something that is asked of a mission."""
+
+    slot: ClassVar[str] = "requirement"
+    first: ClassVar[bool] = False  # whether it is judged before others, as it tells which trials are lost
+
+    def names(self) -> set[str]:
+        """Return the signals that it needs, as they are written in the file."""
+        return set()
+
+    def judge(self, name: str, judged: Judged) -> Finding:
+        """Return what a flight is worth by this requirement."""
+        raise NotImplementedError
+
+    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+        """Return what a campaign is worth by this requirement, from the columns of its trials; none: as its trials."""
+        return []
+
+
+@dataclass
+class Judged:
+    """A flight as requirements look at it."""
+
+    mission: Any
+    flight: Dataset
+    modes: Mapping[str, Sequence[str]]  # craft -> names of its modes
+    lost: dict[int, str]
+    fly: Callable[[Mapping[str, Any], frozenset[str]], Dataset] | None = None  # the same trials with other software
+
+    @property
+    def trials(self) -> Array:
+        """Numbers of the trials."""
+        return self.flight["trial"].values
+
+    @property
+    def kept(self) -> Array:
+        """Which trials (trials,) are not lost."""
+        return ~np.isin(self.trials, list(self.lost))
+
+    def value(self, expression: Expression) -> Array:
+        """Return what an expression of signals says: (trials, times), or (trials,) where no signal has a time."""
+        found = expression.value(self._signal)
+        shape = (len(self.trials), self.flight.sizes["time"])
+        found = np.asarray(found)
+        return found[:, 0] if found.shape == (shape[0], 1) and shape[1] > 1 else np.broadcast_to(found, shape)
+
+    def stuck(self, i: int) -> str:
+        """Say in which modes a trial ended, and which guards never let it out of them."""
+        told = []
+        for craft, software in self.mission.software.items():
+            if f"{craft}.mode" not in self.flight or len(self.modes.get(craft, ())) < 2:
+                continue
+            mode = self.modes[craft][int(self.flight[f"{craft}.mode"].values[i, -1])]
+            guards = [way.when for way in software.transitions if getattr(way, "from") in (mode, "*")]
+            told.append(f"{craft} is in mode {mode}" + (f", as {' and '.join(guards)} was not true" if guards else ""))
+            if f"{craft}.search" in self.flight:
+                search = self.flight[f"{craft}.search"]
+                told.append(search.attrs["labels"].split(", ")[int(search.values[i, -1])])
+        return f": {'; '.join(told)}" if told else ""
+
+    def _signal(self, name: str) -> Array:
+        """Return a signal: its length if it is a vector; text where its values have labels."""
+        if name.startswith(LARGEST):
+            full = resolve(name.removeprefix(LARGEST), self.flight.data_vars, self.mission.craft)
+            values = np.abs(self.flight[full].values)
+            return values.max(axis=-1) if values.ndim == 3 else values
+        if name == "t":
+            return self.flight["time"].values[None, :]
+        if name == "end":
+            return np.array(float(self.flight["time"].values[-1]))
+        if name == "eclipse":
+            return self.flight["shadow"].values[None, :] > 0.5
+        full = resolve(name, self.flight.data_vars, self.mission.craft)
+        signal = self.flight[full]
+        if "labels" in signal.attrs:
+            return _labelled(signal.values, signal.attrs["labels"].split(", "))
+        values = signal.values
+        if "trial" not in signal.dims:
+            values = values[None]
+        if signal.dims == ("trial",):  # the time of an event
+            return values[:, None]
+        if "time" not in signal.dims:
+            return values
+        return np.sqrt(np.sum(np.square(values), axis=-1)) if values.ndim == 3 else values
+
+
+def _labelled(values: Array, labels: Sequence[str]) -> Array:
+    """Return the labels of values 0, 1, 2, ...; NaN has the empty one."""
+    names = np.array(["", *labels])
+    return names[np.where(np.isfinite(values), values + 1.0, 0.0).astype(int)]
+
+
+def resolve(name: str, there: Any, craft: Any) -> str:
+    """Return the whole name of a signal; that of the craft may be left out where there is one craft only."""
+    if name in there:
+        return name
+    found = [f"{one}.{name}" for one in craft if f"{one}.{name}" in there]
+    if len(found) == 1:
+        return found[0]
+    if len(found) > 1:
+        raise InputError(f"{name}: is a signal of several craft; give {' or '.join(found)}")
+
+    near = difflib.get_close_matches(name, [str(key) for key in there], 3, 0.4)
+    raise InputError(
+        f"{name}: there is no such signal; {f'did you mean {near[0]}?' if near else 'gnc show tells which'}"
+    )
+
+
+def no_data(name: str, bound: Any) -> Check:
+    """Return the check of a requirement that found nothing to judge: it fails."""
+    return Check(name, float("nan"), bound, False, "<=", "no data")
+
+
+def without_numbers(mission: Any, flight: Dataset, modes: Mapping[str, Sequence[str]]) -> dict[int, str]:
+    """Return the trials whose truth has no numbers from some time on, and the mode they were in."""
+    lost: dict[int, str] = {}
+    t = flight["time"].values
+    for craft in mission.craft:
+        for name in (f"{craft}.q_IB", f"{craft}.knowledge_error_deg"):
+            if name not in flight or flight[name].attrs.get("partial"):
+                continue
+            finite = np.isfinite(flight[name].values).all(axis=-1)
+            for i in np.flatnonzero(~finite.all(axis=1)):
+                k = int(np.argmin(finite[i]))
+                what = "the truth" if name.endswith("q_IB") else "the estimate"
+                mode = _mode(flight, craft, modes, int(i), k)
+                lost.setdefault(int(flight["trial"].values[i]), f"{what} of {craft} is NaN from {t[k]:g} s on{mode}")
+    return lost
+
+
+def _mode(flight: Dataset, craft: str, modes: Mapping[str, Sequence[str]], i: int, k: int) -> str:
+    name = f"{craft}.mode"
+    if name not in flight or len(modes.get(craft, ())) < 2:
+        return ""
+    return f", in mode {modes[craft][int(flight[name].values[i, k])]}"

@@ -1,0 +1,64 @@
+"""When a trial counts as lost, and how many may be."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from gnc.checks import at_most
+from gnc.errors import InputError
+from gnc.expression import parse
+from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart
+
+
+class LostPart(RequirementPart):
+    """Trials that are lost: those without numbers, and those for which a condition becomes true.
+
+    Lost trials are left out of all statistics, and counted here.
+    """
+
+    kind: Literal["lost"] = "lost"
+    first: ClassVar[bool] = True
+    when: str = ""
+    """A condition that makes a trial lost, once it is true at any time that is recorded."""
+    unless: str = ""
+    """A condition that must be true at the end, or the trial is lost."""
+    reason: str = ""
+    """Why, in words; by default the condition. What `unless` says is told with the guard that never came true."""
+    at_most: Annotated[int, Field(ge=0)] = 0
+    """How many trials may be lost."""
+
+    @model_validator(mode="after")
+    def _parsed(self) -> Self:
+        for key, text in (("when", self.when), ("unless", self.unless)):
+            try:
+                parse(text or "t")
+            except InputError as error:
+                raise InputError(f"{key}: {error}") from None
+        return self
+
+    def names(self) -> set[str]:
+        """Return the signals that it needs."""
+        return set(parse(self.when or "t").names | parse(self.unless or "t").names)
+
+    def judge(self, name: str, judged: Judged) -> Finding:
+        """Return which trials are lost."""
+        finding, t = Finding(), judged.flight["time"].values
+        if self.when:
+            happens = judged.value(parse(self.when)).astype(bool)
+            for trial, row in zip(judged.trials.tolist(), happens, strict=True):
+                if row.any():
+                    finding.lost[trial] = f"{self.reason or self.when}, at {t[int(np.argmax(row))]:g} s"
+        if self.unless:
+            ends = judged.value(parse(self.unless)).astype(bool)
+            said = self.reason if self.reason and not self.when else f"not {self.unless}"
+            for i, (trial, row) in enumerate(zip(judged.trials.tolist(), ends, strict=True)):
+                if not np.atleast_1d(row)[-1]:
+                    finding.lost.setdefault(trial, f"{said} at the end{judged.stuck(i)}")
+        return finding
+
+    def count(self, name: str, lost: int) -> Finding:
+        """Return how many trials were lost, for whatever reason."""
+        return Finding({name: float(lost)}, [at_most("lost trials", lost, self.at_most)])

@@ -1,0 +1,53 @@
+"""How many trials something may happen to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from gnc.checks import Check, at_most
+from gnc.errors import InputError
+from gnc.expression import parse
+from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart
+
+
+class TrialsPart(RequirementPart):
+    """The number of trials for which a condition becomes true at any time that is recorded; they are not lost by it."""
+
+    kind: Literal["trials"] = "trials"
+    title: str = ""
+    """What it is called in tables; by default its name."""
+    when: str
+    """The condition, on t, end, mode, eclipse and any signals."""
+    at_most: Annotated[int, Field(ge=0)] | None = None
+    """How many trials it may become true for; without a bound they are counted only."""
+
+    @model_validator(mode="after")
+    def _parsed(self) -> Self:
+        try:
+            parse(self.when)
+        except InputError as error:
+            raise InputError(f"when: {error}") from None
+        return self
+
+    def names(self) -> set[str]:
+        """Return the signals that it needs."""
+        return set(parse(self.when).names)
+
+    def judge(self, name: str, judged: Judged) -> Finding:
+        """Return how many trials there are, and which succeed."""
+        happens = judged.value(parse(self.when)).astype(bool)
+        struck = happens if happens.ndim == 1 else happens.any(axis=1)
+        count = int(struck.sum())
+        finding = Finding({name: float(count)}, per_trial={name: struck.astype(float)})
+        if self.at_most is not None:
+            finding.checks, finding.success = [at_most(self.title or name, count, self.at_most)], ~struck
+        return finding
+
+    def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
+        """Return how many trials of a campaign there are."""
+        count = float(np.nansum(np.asarray(table[name], float)))
+        return [] if self.at_most is None else [at_most(self.title or name, count, self.at_most)]

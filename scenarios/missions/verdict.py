@@ -1,0 +1,137 @@
+"""What a flight was worth, by the requirements of its mission."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnc.checks import Check
+from gnc.expression import parse
+from gnc.scenarios.missions.build import at
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
+from gnc.scenarios.missions.requirements.lost import LostPart
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+Array = Any
+NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
+REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
+
+
+@dataclass
+class Verdict:
+    """What a flight was worth."""
+
+    per_trial: dict[str, Array] = field(default_factory=dict)  # (trials,) each; what Monte Carlo makes statistics of
+    metrics: dict[str, float] = field(default_factory=dict)  # of all trials together
+    checks: list[Check] = field(default_factory=list)
+    lost: dict[int, str] = field(default_factory=dict)  # trial -> reason
+    success: Array = None  # (trials,) whether a trial by itself meets all that is asked
+    over_time: dict[str, Array] = field(default_factory=dict)  # (trials, time) each, of which Monte Carlo draws bands
+    comparison: Comparison | None = None
+    tally: dict[str, Array] = field(default_factory=dict)  # (trials,) what a campaign is judged by
+    measurements: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # used, refused, missing, of a sensor
+    hints: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that is asked is met, and something is asked."""
+        return bool(self.checks) and all(check.ok for check in self.checks)
+
+
+def judge(
+    mission: Mission,
+    flight: Dataset,
+    modes: Mapping[str, Sequence[str]],
+    fly: Callable[[Mapping[str, Any], frozenset[str]], Dataset] | None = None,
+) -> Verdict:
+    """Judge a flight."""
+    judged = Judged(mission, flight, modes, without_numbers(mission, flight, modes), fly)
+    parts = sorted(mission.requirements.items(), key=lambda item: not item[1].first)
+    verdict, success = Verdict(), np.ones(flight.sizes["trial"], bool)
+    counted: list[tuple[str, LostPart]] = []
+    for name, part in parts:
+        with at(f"requirements.{name}"):
+            finding = part.judge(name, judged)
+        judged.lost |= {trial: reason for trial, reason in finding.lost.items() if trial not in judged.lost}
+        if isinstance(part, LostPart):
+            counted.append((name, part))
+        _collect(verdict, finding)
+        if finding.success is not None:
+            success &= finding.success
+    name, limit = counted[-1] if counted else ("lost", LostPart())
+    tally = limit.count(name, len(judged.lost))
+    verdict.metrics = {**tally.metrics, **verdict.metrics}
+    verdict.checks = [*tally.checks, *verdict.checks] if verdict.checks else [*tally.checks, NOTHING]
+    verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
+    verdict.over_time = _over_time(mission, judged)
+    verdict.measurements = _measurements(mission, flight)
+    verdict.hints = _hints(verdict.measurements, flight)
+    return verdict
+
+
+def judge_campaign(mission: Mission, table: Mapping[str, Array]) -> list[Check]:
+    """Judge all trials of a campaign together, from the columns of its table: the same requirements as of a flight."""
+    kept = np.asarray(table["lost"]) == ""
+    limits = [part for part in mission.requirements.values() if isinstance(part, LostPart)]
+    lost = (limits[-1] if limits else LostPart()).count("lost", int(np.sum(~kept))).checks
+    found = [check for name, part in mission.requirements.items() for check in part.campaign(name, table, kept)]
+    return [*lost, *found] if found else [*lost, NOTHING]
+
+
+def _collect(verdict: Verdict, finding: Finding) -> None:
+    verdict.metrics |= finding.metrics
+    verdict.checks += finding.checks
+    verdict.per_trial |= finding.per_trial
+    verdict.tally |= finding.tally
+    verdict.comparison = finding.comparison or verdict.comparison
+
+
+def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
+    """Return the histories (trials, time) of the signals that something is asked of."""
+    found = {}
+    for part in mission.requirements.values():
+        signal = getattr(part, "signal", None)
+        if signal is None:
+            continue
+        values = judged.value(parse(signal))
+        if values.ndim == 2 and values.shape[1] == judged.flight.sizes["time"]:
+            plain = signal in parse(signal).names
+            name = resolve(signal, judged.flight.data_vars, mission.craft) if plain else signal
+            found[name if len(name) < 60 else f"{name[:57]}..."] = np.asarray(values, float)
+    return found
+
+
+def _measurements(mission: Mission, flight: Dataset) -> dict[str, tuple[int, int, int]]:
+    """Return how many measurements of each sensor were used, refused and missing, of all trials together."""
+    found = {}
+    for craft, section in mission.craft.items():
+        for key, part in section.sensors.items():
+            name = f"{craft}.{key}"
+            if f"{name}.used" not in flight:
+                continue
+            used, refused = (float(flight[f"{name}.{what}"].values[:, -1].sum()) for what in ("used", "refused"))
+            last = float(flight["time"].values[-1]) - part.first_s - part.latency_s
+            due = (int(last / part.interval_s + 1e-9) + 1 if last >= 0.0 else 0) * flight.sizes["trial"]
+            found[name] = int(used), int(refused), max(int(due - used - refused), 0)
+    return found
+
+
+def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) -> list[str]:
+    """Say which sensors the gate shuts out, or that never measured."""
+    told = []
+    for name, (used, refused, _) in measurements.items():
+        if refused > REFUSED * (used + refused):
+            share = 100.0 * refused / (used + refused)
+            told.append(
+                f"{name}: the gate refused {share:.0f} % of its measurements; the filter is too sure of itself: "
+                "more process noise (torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
+            )
+        elif used + refused == 0:
+            told.append(f"{name}: no measurement was used; it saw nothing, or the filter never began")
+    return told

@@ -1,1 +1,0 @@
-"""Closed loops of a chaser and a tumbling target."""
