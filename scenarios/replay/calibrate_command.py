@@ -18,7 +18,7 @@ def calibrate(
     from gnc.scenarios import display
     from gnc.scenarios.replay.config import Replay
 
-    outcome = {"calibrate": str(log), "sensors": _calibrated(log, read(config, Replay))}
+    outcome: dict[str, Any] = {"calibrate": str(log), "sensors": _calibrated(log, read(config, Replay))}
     if as_json:
         print(display.as_json(outcome))
         return
