@@ -105,8 +105,8 @@ class ImuFilter:
         rows = np.ascontiguousarray(rows, float)
         rests = resting(rows[:, 1:4], rows[:, 4:7], past, RestSurvey(self.dt).window, self.noise)
         t, gyro, acc, mag = np.split(rows[past:], [1, 4, 7], axis=1)
-        parts = (np.ascontiguousarray(part) for part in (gyro, acc, mag * self.scale))
-        return Samples(np.ascontiguousarray(t[:, 0]), *parts, rests)
+        parts = [np.ascontiguousarray(part) for part in (t[:, 0], gyro, acc, mag * self.scale)]
+        return Samples(*[*parts, rests])
 
     def run(self, state: State, samples: Samples, final: bool, trace: Trace | None = None) -> Told:
         """Take samples through the filter, which moves the state; `trace` notes what a way back needs."""
@@ -114,7 +114,7 @@ class ImuFilter:
 
         n = len(samples.t)
         shapes = (4,), (3,), (3,), (k.SHOWN, k.SHOWN), (6,)
-        told = k.Told(*(np.empty((n, *shape)) for shape in shapes), np.empty(n, int), *_innovations(n))
+        told = k.Told(*[np.empty((n, *shape)) for shape in shapes], **_innovations(n))
         k.run(state, self._settings(), samples, self.with_field, final, told, empty_trace() if trace is None else trace)
         used = int(state.m[k.COUNT])
         return told._replace(**{name: getattr(told, name)[:used] for name in ("row", "y", "S", "nis")})
@@ -128,8 +128,8 @@ class ImuFilter:
         return Settings(**given, **asdict(self.constants))
 
 
-def _innovations(n: int) -> tuple[Array, Array, Array]:
-    return np.empty((n, 3)), np.empty((n, 3, 3)), np.empty(n)
+def _innovations(n: int) -> dict[str, Array]:
+    return {"row": np.empty(n, int), "y": np.empty((n, 3)), "S": np.empty((n, 3, 3)), "nis": np.empty(n)}
 
 
 def empty_trace(rows: int = 0) -> Trace:
@@ -137,9 +137,10 @@ def empty_trace(rows: int = 0) -> Trace:
     from gnc.estimators import imu_kernels as k
 
     updates = k.MOST_UPDATES * rows
-    blocks = [np.empty((rows, *shape)) for shape in ((3, 3), (3, 3), (3,), (k.SHOWN, k.N))]
-    numbers = [np.empty((updates, n)) for n in (k.N, k.N, 2)]
-    return k.Trace(np.empty(rows, int), np.zeros(rows + 1, int), *blocks, *numbers, np.zeros(2, int))
+    parts: list[Array] = [np.empty(rows, int), np.zeros(rows + 1, int)]
+    parts += [np.empty((rows, *shape)) for shape in ((3, 3), (3, 3), (3,), (k.SHOWN, k.N))]
+    parts += [np.empty((updates, n)) for n in (k.N, k.N, 2)]
+    return k.Trace(*[*parts, np.zeros(2, int)])
 
 
 def aligned(f: Array, m: Array | None) -> Array:

@@ -77,7 +77,8 @@ def _likelihood(poses: Poses, candidates: MotionFilter) -> Array:
     rate = 10.0
     C = np.diag([*np.diagonal(poses.R), *[rate**2] * 6])
     belief = candidates.start(poses.dq_IB[0], C, np.zeros(6))
-    total, sensor, cut = 0.0, _Direct(poses.R), MOST_NIS * gate(GATE, 3)
+    total: Array = 0.0
+    sensor, cut = _Direct(poses.R), MOST_NIS * gate(GATE, 3)
     for k in range(1, len(poses.t)):
         belief = candidates.predict(belief, float(poses.t[k] - poses.t[k - 1]))
         belief, (y, S, _, _) = candidates.update(belief, sensor, (poses.dq_IB[k], True), None, False)

@@ -104,7 +104,7 @@ class MotionFilter:
         parts = np.asarray(dq_IB, float), np.asarray(chi_B, float), np.zeros(6), whole
         stacked = [np.broadcast_to(p, (n, *p.shape)).copy() if n > 1 else p for p in parts]
         lead = (n,) if n > 1 else ()
-        return MotionBelief(*stacked, np.zeros(lead), np.zeros(lead))
+        return MotionBelief(*[*stacked, np.zeros(lead), np.zeros(lead)])
 
     def predict(self, belief: MotionBelief, h: float) -> MotionBelief:
         """Move over h."""

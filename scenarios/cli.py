@@ -16,6 +16,7 @@ from gnc.scenarios import exits
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
 from gnc.scenarios.export import app as export
+from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
@@ -191,6 +192,7 @@ def _fly(
 
 app.command("replay")(replay)
 app.command("tune")(tune)
+app.command("calibrate")(calibrate)
 
 
 @app.command("simulate")

@@ -10,6 +10,7 @@ import numpy as np
 
 from gnc.scenarios.replay import score, tuning
 from gnc.scenarios.replay.imu_run import ImuRunner
+from gnc.scenarios.replay.pose_filters import Moving
 from gnc.scenarios.replay.session import Session
 from gnc.scenarios.replay.stream import Stream
 
@@ -84,8 +85,9 @@ def _bias(session: Session, estimates: Any) -> dict[str, Any] | None:
 
 def _motion(session: Session) -> dict[str, Any] | None:
     """Return the models of motion that the data told."""
-    models = {name: getattr(session.filter, name, None) for name in ("turning", "moving")}
-    return None if models["turning"] is None else {name: dataclasses.asdict(m) for name, m in models.items()}
+    if not isinstance(session.filter, Moving):
+        return None
+    return {name: dataclasses.asdict(getattr(session.filter, name)) for name in ("turning", "moving")}
 
 
 def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:

@@ -13,15 +13,17 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from gnc.estimators.kalman import gate
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import Driven
+from gnc.scenarios.replay.filter_config import ImuFilter
 from gnc.scenarios.replay.imu_run import ImuRunner
 from gnc.scenarios.replay.merge import blocks, common_origin
+from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.session import Session, connect
@@ -91,8 +93,9 @@ def _batched(sessions: list[Session], sums: _Sums) -> Runner:
     filter_.filter = stacked([s.filter.filter for s in sessions])
     starter = _PlainStarter(first)
     streams = first.streams[: len(first.streams) - (first.track is not None)]
-    parts: Any = (filter_, channels, streams, sums, starter, first.config.log)
-    return Runner(*parts, first.config.filter.ungated_s)
+    chosen, taker = first.config.filter, cast(Results, sums)
+    assert not isinstance(chosen, ImuFilter)
+    return Runner(filter_, channels, streams, taker, starter, first.config.log, chosen.ungated_s)
 
 
 class _PlainStarter(Starter):

@@ -100,7 +100,7 @@ def _angles(a: tuple[Any, Array, Array], b: tuple[Any, Array, Array]) -> list[st
     if references[0] is None or references[1] is None:
         return []
     (_, t_a, z_a), (_, t_b, z_b) = a, b
-    k = np.clip(np.searchsorted(t_b, t_a), 0, len(t_b) - 1)
+    k: Array = np.clip(np.searchsorted(t_b, t_a), 0, len(t_b) - 1)
     near = np.abs(t_b[k] - t_a) < 0.1
     if not near.any():
         return []
