@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from gnc.files import new_folder
 from gnc.scenarios.exits import CHECK_FAILED
 
 
@@ -33,9 +34,10 @@ def replay(
 
     smoothing = [*(["output.smooth=true"] if smooth or lag_s else []), *([f"output.lag_s={lag_s}"] if lag_s else [])]
     chosen = override(read(config, Replay), [*(settings or ()), *smoothing])
-    session = connect(log, chosen, out)
-    with _progress() as step:
-        session.run(step)
+    with new_folder(out):
+        session = connect(log, chosen, out)
+        with _progress() as step:
+            session.run(step)
     outcome = account.outcome(session, log)
     outcome["files"] = [str(path) for path in show.write(session, outcome, out)]
     if as_json:
