@@ -11,7 +11,7 @@ import numpy as np
 from gnc.batch import blank
 from gnc.errors import InputError
 from gnc.estimators.extra_states import ExtraState, Kick
-from gnc.estimators.inertia_states import Inertia, momentum_slope, sensitivity
+from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensitivity
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction
 
@@ -93,7 +93,9 @@ class Augmentation:
                 total.D[..., part] = kick.D
         return total
 
-    def gains(self, G: Array, step: tuple[Array, ...], divided: Callable[..., tuple[Array, Sequence[float]]]) -> Array:
+    def gains(
+        self, values: Array, G: Array, step: tuple[Array, ...], divided: Callable[..., tuple[Array, Sequence[float]]]
+    ) -> Array:
         """Return the derivative (..., 6, size) of a step (P_B, tau_B, J, rho_B, h) for the states that act in it.
 
         `divided(*step)` tells in how many substeps, and by which stages.
@@ -101,24 +103,28 @@ class Augmentation:
         if not (self._steady or self.changes_rate):
             return np.zeros((6, self.size))
         gains = blank(*G.shape[:-2], 6, self.size)
-        for state, part, value in self._each(np.zeros(self.size)):
-            if isinstance(state, Inertia):
+        for state, part, value in self._each(values):
+            if state.inertia(value) is not None:
                 (P_B, *given, h), (n, stages) = step, divided(*step)
-                kernel, nothing = sensitivity(tuple(stages), state.form), np.zeros((6, state.size))
-                gains[..., part] = kernel.repeat(n, P_B, nothing, *given, h / n)[1]
+                form = state.form if isinstance(state, Inertia) else "full"
+                nothing = np.zeros((6, FORMS[form].shape[1]))
+                by_form = sensitivity(tuple(stages), form).repeat(n, P_B, nothing, *given, h / n)[1]
+                gains[..., part] = by_form if isinstance(state, Inertia) else by_form @ state.inertia_slope(value)
             elif state.steady_torque(value) is not None:
                 gains[..., part] = G
         return gains
 
-    def by_momentum(self, w_B: Array) -> Array:
+    def by_momentum(self, w_B: Array, values: Array) -> Array:
         """Return M (..., 3, 3 + size) with dw = J^-1 M (dP, dvalues)."""
         if not self.changes_rate:
             return self._M
         M = blank(*np.shape(w_B)[:-1], 3, 3 + self.size)
         M[..., :3] = np.eye(3)
-        for state, part, _ in self._each(np.zeros(self.size)):
+        for state, part, value in self._each(values):
             if isinstance(state, Inertia):
                 M[..., 3 + part.start : 3 + part.stop] = -momentum_slope(state.form)(w_B)
+            elif state.inertia(value) is not None:
+                M[..., 3 + part.start : 3 + part.stop] = -momentum_slope("full")(w_B) @ state.inertia_slope(value)
         return M
 
     def has_bias_of(self, sensor: Any) -> bool:

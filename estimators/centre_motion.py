@@ -20,30 +20,13 @@ from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
 from gnc.integrators import dqvi
 from gnc.integrators.composition import ABA2
-from gnc.linalg import block, identity, inv3, skew, zeros
+from gnc.integrators.pose_taylor import to_centre, to_reference
+from gnc.linalg import block, inv3, zeros
 
 Array = Any
 
 NO_WHEELS = np.zeros(3)
 NIL = zeros(3, 3)
-
-
-def to_reference(chi_B: Array, M: Array) -> Array:
-    """Return the matrix that takes (a, r, dP, u) about the centre of mass to (dxi, dchi) of the reference point."""
-    _, r_g, J = spatial.parts(M)
-    J_inverse, arm, one = inv3(J), skew(r_g), identity(3)
-    V = skew(spatial.shift_twist(chi_B, r_g)[3:])
-    return block(
-        [[one, NIL, NIL, NIL], [arm, one, NIL, NIL], [NIL, NIL, J_inverse, NIL], [V, NIL, arm @ J_inverse, one]]
-    )
-
-
-def to_centre(chi_B: Array, M: Array) -> Array:
-    """Return the inverse of `to_reference`."""
-    _, r_g, J = spatial.parts(M)
-    arm, one = skew(r_g), identity(3)
-    V = skew(spatial.shift_twist(chi_B, r_g)[3:])
-    return block([[one, NIL, NIL, NIL], [-arm, one, NIL, NIL], [NIL, NIL, J, NIL], [-V, NIL, -arm, one]])
 
 
 def with_translation(F: Array, h: Array) -> Array:

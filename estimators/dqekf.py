@@ -1,7 +1,7 @@
 """Extended Kalman filter of pose and twist in dual quaternions, driven by the dynamics of the body.
 
-The mean moves by DQVI (or a comparator, see `pose_motion`) in as many substeps as each trial needs, the covariance by
-the exact Jacobian of that motion. The body is described about any point of it, a docking port for instance, of which
+The mean moves by the exact motion of the body, by DQVI or by a comparator (see `pose_motion`), the covariance by the
+exact Jacobian of that motion. The body is described about any point of it, a docking port for instance, of which
 pose and twist are then estimated. Errors: (dxi, dchi), p = p^ exp(dxi/2), chi = chi^ + dchi, all in body axes.
 
     dqekf = DqEkf.of(200.0, r_g, J_com, wrench_psd=1e-8)
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc import check, spatial
+from gnc import check, dual_quaternion, spatial
 from gnc.batch import as_numbers
 from gnc.errors import InputError
 from gnc.estimators import pose_motion
@@ -52,7 +52,7 @@ class DqEkf:
     """
 
     M: Array  # (..., 6, 6) about the reference point, body axes, angular first [kg m^2, kg m, kg]
-    method: str = "vi4"  # one of pose_motion.METHODS
+    method: str = "auto"  # one of pose_motion.METHODS
     wrench_psd: Array = 0.0  # (..., 6, 6), (..., 6) or a number: of the unknown wrench about the reference point
     extras: tuple[ExtraState, ...] = ()  # biases of sensors, a steady torque, the inertia about the centre of mass
     gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
@@ -109,6 +109,11 @@ class DqEkf:
         """Return pose and twist."""
         return PoseState(belief.dq_IB, belief.chi_B)
 
+    def error(self, belief: PoseBelief, truth: Any) -> tuple[Array, Array]:
+        """Return the error (dxi, dchi) of the truth in the filter's own chart, and its covariance: for NEES."""
+        xi = dual_quaternion.log(dual_quaternion.mul(dual_quaternion.conj(belief.dq_IB), truth.dq_IB))
+        return np.concatenate([xi, truth.chi_B - belief.chi_B], axis=-1), belief.C[..., :12, :12]
+
     def extra(self, belief: PoseBelief, name: str) -> Array:
         """Return the estimate of one of the extra states."""
         return belief.extras[..., self._slices[[e.name for e in self.extras].index(name)]]
@@ -129,17 +134,27 @@ class DqEkf:
         `about` is a better state to linearise about than the estimate, if there is one: see `advance`.
         """
         at = belief if about is None else about
-        wrench, M = self._input(at, wrench_B), self.inertia(at)
-        dq_IB, chi_B, F, G = pose_motion.move(self.method, *self.state(at), wrench, M, h, self.turn)
-        step = at.chi_B, chi_B, wrench, M
-        Q, B = self._noise(*step, h), self._gains(G, *step, h)
         if about is None:
+            dq_IB, chi_B, F, Q, B = self._flown(at, belief.C, wrench_B, h)
             return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=self._propagated(belief.C, F, Q, B, h))
-        n = self.size
-        end = dq_IB, np.concatenate([chi_B, at.extras], axis=-1)
-        whole = self._whole(F, B), self._propagated(np.zeros((n, n)), F, Q, B, h)
-        dq_IB, x, C = relinearised_kernel(n)(belief.dq_IB, vector(belief), belief.C, at.dq_IB, vector(at), *end, *whole)
+        end, *whole = self.transition(at, belief.C, wrench_B, h)
+        kernel, states = relinearised_kernel(self.size), (at.dq_IB, vector(at), end.dq_IB, vector(end))
+        dq_IB, x, C = kernel(belief.dq_IB, vector(belief), belief.C, *states, *whole)
         return belief._replace(dq_IB=dq_IB, chi_B=x[..., :6], extras=x[..., 6:], C=C)
+
+    def transition(self, at: PoseBelief, C: Array, wrench_B: Array | None, h: Array) -> tuple[PoseBelief, Array, Array]:
+        """Return the state after h from one that is known by C, and F and Q over all states."""
+        dq_IB, chi_B, F, Q, B = self._flown(at, C, wrench_B, h)
+        noise = self._propagated(np.zeros((self.size, self.size)), F, Q, B, h)
+        return at._replace(dq_IB=dq_IB, chi_B=chi_B), self._whole(F, B), noise
+
+    def _flown(self, at: PoseBelief, C: Array, wrench_B: Array | None, h: Array) -> tuple[Array, ...]:
+        """Return pose and twist after h, F and Q over (dxi, dchi), and the derivative for the extra states."""
+        wrench, M = self._input(at, wrench_B), self.inertia(at)
+        moved = pose_motion.move(self.method, *self.state(at), wrench, M, h, self.turn, C[..., :12, :12])
+        dq_IB, chi_B, F, G = moved
+        step = at.chi_B, chi_B, wrench, M
+        return dq_IB, chi_B, F, self._noise(*step, h), self._gains(G, *step, h)
 
     def advance(
         self,
@@ -237,7 +252,9 @@ class DqEkf:
         return expected, self._wide(expected.H, slice(0, 0), 0.0) if self.extras else expected.H
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
+        """Return H over (dxi, dchi, extras), of which one part is a bias of the sensor."""
         lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
-        wide = np.zeros((*lead, H.shape[-2], self.size))
-        wide[..., :12], wide[..., 12 + part.start : 12 + part.stop] = H, H_bias
-        return wide
+        m, size = H.shape[-2], part.stop - part.start
+        none = lambda n: np.zeros((*lead, m, n))  # noqa: E731
+        columns = [H + none(12), none(part.start), none(size) + H_bias, none(self.size - 12 - part.stop)]
+        return np.concatenate(columns, axis=-1)

@@ -74,21 +74,26 @@ def correction_kernel(n: int, m: int) -> Kernel:
         f"(8),({n - 6}),({n},{n}),(),(),({m},{n}),({m},{m}),({m}),(),(7)->(8),({n - 6}),({n},{n}),(),(),({m},{m}),(),()"
     )
     def correct(dq_IB, x, C, rejected, recoveries, H, R, y, valid, limits):
-        gate, patience, inflation, *widest = limits
-        d, C_used, S, nis, used = update(C, H, R, y, valid, gate)
+        d, C_used, S, nis, used = update(C, H, R, y, valid, limits[0])
         took = used > 0.0
         J_r = block([[se3_right_jacobian(d[:6]), zeros(6, n - 6)], [zeros(n - 6, 6), identity(n - 6)]])
         C = where(took, symmetric_product(J_r, C_used), C)
-        rejected = where(took, 0.0, where(valid > 0.0, rejected + 1.0, rejected))
-        recover = rejected >= patience
-        C = where(recover, _inflated(C, inflation, widest), C)
         moved = dual_quaternion.normalize(dual_quaternion.mul(dq_IB, dual_quaternion.exp(d[:6])))
-        good = _healthy(C) & ((nis >= 0.0) | (valid == 0.0))
         state = where(took, moved, dq_IB), x + d[6:], C
-        counts = where(recover, 0.0, rejected), where(recover, recoveries + 1.0, recoveries)
-        return *(where(good, part, math.nan) for part in state), *counts, S, nis, used
+        return *watched(*state, nis, rejected, recoveries, valid, used, limits), S, nis, used
 
     return correct
+
+
+def watched(dq_IB, x, C, nis, rejected, recoveries, valid, used, limits):
+    """Return belief and counts after a measurement: inflated where too many were refused, NaN where a trial is lost."""
+    _, patience, inflation, *widest = limits
+    rejected = where(used > 0.0, 0.0, where(valid > 0.0, rejected + 1.0, rejected))
+    recover = rejected >= patience
+    C = where(recover, _inflated(C, inflation, widest), C)
+    good = _healthy(C) & ((nis >= 0.0) | (valid == 0.0))
+    counts = where(recover, 0.0, rejected), where(recover, recoveries + 1.0, recoveries)
+    return *(where(good, part, math.nan) for part in (dq_IB, x, C)), *counts
 
 
 def _inflated(C, inflation, widest):

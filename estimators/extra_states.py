@@ -5,7 +5,7 @@ acts, by one of four answers:
 
     steady_torque(value)              a torque that is constant in body axes, part of the step's input: de -> G de
     kick(q_IB, value, env)            a torque that depends on the attitude, felt as half a kick at both ends of a step
-    inertia(value)                    a deviation of J
+    inertia(value)                    a deviation of J, in kg m^2; `inertia_slope` may give its exact derivative
     is_bias_of(sensor)                added to what the sensor reads, by its `bias` keyword and `H_bias`
 
 A user's own state is a subclass with one of these answers.
@@ -16,12 +16,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gnc import quaternion
 from gnc.batch import batched
 from gnc.linalg import cross, skew
 from gnc.models.parameters import each, store
 
 Array = Any
+
+STEP = 1e-6  # of a difference
+SIX = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]  # rows and columns of xx, yy, zz, xy, xz, yz
 
 
 class Kick(NamedTuple):
@@ -55,6 +60,16 @@ class ExtraState:
     def inertia(self, value: Array) -> Array | None:
         """Return the deviation (..., 3, 3) of the inertia, if it is that."""
         return None
+
+    def inertia_slope(self, value: Array) -> Array:
+        """Return the derivative (..., 6, size) of xx, yy, zz, xy, xz, yz of that deviation; here by differences."""
+        columns = []
+        for i in range(self.size):
+            step = STEP * np.maximum(1.0, np.abs(value[..., i]))
+            away = step[..., None] * np.eye(self.size)[i]
+            ends = [np.asarray(self.inertia(value + sign * away)) for sign in (1.0, -1.0)]
+            columns.append(((ends[0] - ends[1]) / (2.0 * step[..., None, None]))[..., *SIX])
+        return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
     def is_bias_of(self, sensor: Any) -> bool:
         """Tell whether it is the bias of a sensor."""

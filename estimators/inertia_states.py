@@ -54,6 +54,10 @@ class Inertia(ExtraState):
         """Return dJ."""
         return _deviation(self.form)(value)
 
+    def inertia_slope(self, value: Array) -> Array:
+        """Return the derivative of the six numbers of dJ."""
+        return FORMS[self.form]
+
 
 @functools.cache
 def _deviation(form: str) -> Kernel:
@@ -67,7 +71,7 @@ def _deviation(form: str) -> Kernel:
     return deviation
 
 
-def _change(w, form):
+def change(w, form):
     """Return N with dJ w = N value."""
     x, y, z = w
     return array([[x, 0.0, 0.0, y, z, 0.0], [0.0, y, 0.0, x, 0.0, z], [0.0, 0.0, z, 0.0, x, y]]) @ array(
@@ -81,7 +85,7 @@ def momentum_slope(form: str) -> Kernel:
 
     @batched(f"(3)->(3,{FORMS[form].shape[1]})")
     def momentum_slope(w_B):
-        return _change(w_B, form)
+        return change(w_B, form)
 
     return momentum_slope
 
@@ -93,7 +97,7 @@ def _stage(P_B, D, tau_B, J, rho_B, h, form):
     P_next = P_B - 2.0 * cross(phi, v)
     C = to_matrix(conj(array([s, *phi])))
     B = turn_slope(phi, s) @ (h * inv3(slope(phi, s, v, J, h)))
-    A = -B @ (s * identity(3) + skew(phi)) @ _change(solve3(J, v - rho_B), form)
+    A = -B @ (s * identity(3) + skew(phi)) @ change(solve3(J, v - rho_B), form)
     F = block([[C, B], [zeros(3, 3), C + skew(P_next) @ B]])
     return P_next + (0.5 * h) * tau_B, F @ D + np.concatenate([A, skew(P_next) @ A])
 

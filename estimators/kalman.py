@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def _mean_with_transpose(A: Array) -> Array:
     return mean
 
 
-def _factor(S: Array) -> tuple[list[list[Any]], list[Any], Any]:
+def factor(S: Array) -> tuple[list[list[Any]], list[Any], Any]:
     """Return L and 1/d of S = L diag(d) L^T, and whether all d are positive."""
     m = len(S)
     L: list[list[Any]] = [[0.0] * m for _ in range(m)]
@@ -95,7 +96,7 @@ def _factor(S: Array) -> tuple[list[list[Any]], list[Any], Any]:
     return L, inverse, functools.reduce(operator.and_, (pivot > 0.0 for pivot in d))
 
 
-def _solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
+def solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
     """Return S^-1 B from the factors of S, B (m, n)."""
     rows, m = list(B), len(inverse)
     for i in range(m):
@@ -106,6 +107,54 @@ def _solve(L: list[list[Any]], inverse: list[Any], B: Array) -> Array:
         for j in range(i + 1, m):
             rows[i] = rows[i] - L[j][i] * rows[j]
     return array(rows)
+
+
+def joseph(C: Array, H: Array, R: Array, K: Array) -> Array:
+    """Return the covariance after an update with the gain K."""
+    W = C - K @ (C @ H.T).T
+    return _mean_with_transpose(W + (K @ R - W @ H.T) @ K.T)
+
+
+def gated(S: Array, r: Array, valid: Array, gates: Array, sizes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return the normalised innovation of each of several sensors, and which are used: 1 or 0."""
+    nis, used, start = [], [], 0
+    for i, size in enumerate(sizes):
+        rows = slice(start, start + size)
+        L, inverse, positive = factor(S[rows, rows])
+        nis.append(where(positive, r[rows] @ solve(L, inverse, r[rows].reshape(size, 1))[:, 0], math.nan))
+        used.append(where((valid[i] > 0.0) & (nis[i] <= gates[i]), 1.0, 0.0))
+        start += size
+    return array(nis), array(used)
+
+
+def without_unused(
+    H: Array, r: Array, S: Array, R: Array, used: Array, sizes: tuple[int, ...]
+) -> tuple[Array, Array, Array]:
+    """Return H, residual and S with the rows of unused sensors zero, as if they measured nothing."""
+    rows = array([u for u, size in zip(used, sizes, strict=True) for _ in range(size)])
+    m, n = H.shape
+    H = array([where(rows[i] > 0.0, H[i], zeros(n)) for i in range(m)])
+    r = array([where(rows[i] > 0.0, r[i], 0.0) for i in range(m)])
+    S = array([[where((rows[i] > 0.0) & (rows[j] > 0.0), S[i, j], R[i, j]) for j in range(m)] for i in range(m)])
+    return H, r, S
+
+
+def innovations(y: Array, S: Array, nis: Array, used: Array, sizes: Sequence[int]) -> list[Innovation]:
+    """Return what each of several sensors said, from what all said together; nis and used have one number for each."""
+    ends = np.cumsum((0, *sizes))
+    parts = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [Innovation(y[..., p], S[..., p, p], nis[..., i], used[..., i] > 0.0) for i, p in enumerate(parts)]
+
+
+def cholesky(C: Array) -> Array:
+    """Return L with C = L L^T."""
+    n = len(C)
+    L = zeros(n, n)
+    for i in range(n):
+        for j in range(i + 1):
+            rest = C[i, j] - sum((L[i, k] * L[j, k] for k in range(j)), 0.0)
+            L[i, j] = np.sqrt(rest) if i == j else rest / L[j, j]
+    return L
 
 
 @functools.cache
@@ -131,13 +180,12 @@ def update_kernel(n: int, m: int) -> Kernel:
     def update(C, H, R, y, valid, gate):
         CH = C @ H.T
         S = _symmetric(CH.T, H) + R
-        L, inverse, positive = _factor(S)
-        solved = _solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
+        L, inverse, positive = factor(S)
+        solved = solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
         nis = where(positive, y @ solved[:, n], math.nan)
         used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
         K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
-        W = C - K @ CH.T
-        C_new = _mean_with_transpose(W + (K @ R - W @ H.T) @ K.T)
+        C_new = joseph(C, H, R, K)
         correction = where(used > 0.0, K @ y, zeros(n))
         good = positive | (valid == 0.0)
         return where(good, correction, math.nan), where(good, C_new, math.nan), S, nis, used

@@ -1,8 +1,9 @@
 """Multiplicative extended Kalman filter of the attitude, driven by the dynamics: the process model is an integrator.
 
-The mean moves by any attitude method of `gnc.integrators.table`, in as many substeps as each trial needs, the
-covariance by the exact Jacobian of that step. State: attitude, total angular momentum, extra states; wheels and control
-torque are known inputs, and a wheel torque moves no total momentum. Error state and coordinates: `attitude_belief`.
+The mean moves by the exact motion of the body, or by any attitude method of `gnc.integrators.table` that is asked for
+(`process_model`), the covariance by the exact Jacobian of that step. State: attitude, total angular momentum, extra
+states; wheels and control torque are known inputs, and a wheel torque moves no total momentum. Error state and
+coordinates: `attitude_belief`.
 
     mekf = Mekf(J, torque_psd=1e-12)
     belief = mekf.start(AttitudeState(q_IB, w_B), C)              C over (a, dw)
@@ -24,25 +25,27 @@ from typing import Any
 
 import numpy as np
 
-from gnc import check, quaternion
-from gnc.batch import Kernel, as_numbers
+from gnc import check
+from gnc.batch import as_numbers
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief, relinearisation
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
+from gnc.estimators.conserved_chart import conserved_error, conserved_inertial_error
 from gnc.estimators.extra_states import ExtraState
-from gnc.estimators.kalman import Innovation, gate, propagate_kernel
+from gnc.estimators.kalman import Innovation, gate
 from gnc.estimators.mekf_kernels import (
     augmented_kernel,
     correction_kernel,
     measuring_kernel,
-    moving_kernel,
     start_kernel,
+    transition_kernel,
 )
+from gnc.estimators.process_model import FINER, Automatic, ByName, ProcessModel, middle
 from gnc.estimators.process_noise import NOTHING, torque_noise
 from gnc.integrators.composition import SUZUKI4, largest_stage
-from gnc.integrators.substeps import ANGLE, count, substepped
-from gnc.integrators.table import AttitudeMethod, attitude_method
+from gnc.integrators.substeps import count
+from gnc.integrators.table import attitude_method
 from gnc.models import rates
 from gnc.models.parameters import between, store
 from gnc.models.states import AttitudeState
@@ -51,8 +54,6 @@ Array = Any
 
 NO_WHEELS = np.zeros(3)
 UNIT = np.eye(3)
-ONE = np.ones(())
-FINER = 3.0  # substeps per substep of the motion alone: a filter without process noise sees its truncation error
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Mekf:
     """
 
     J: Array  # (..., 3, 3) of body and wheels together, body axes [kg m^2]
-    method: str = "vi4"
+    method: str = "auto"  # or one of the attitude methods; `process` tells what it means
     torque_psd: Array = 0.0  # (..., 3, 3), or a number for all axes: of the unknown torque, body axes [N^2 m^2 s]
     extras: tuple[ExtraState, ...] = ()
     gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
@@ -77,10 +78,7 @@ class Mekf:
     _extra: Augmentation = field(init=False, repr=False)
     _noisy: bool = field(init=False, repr=False)
     _recovery: tuple[float, ...] = field(init=False, repr=False)
-    _method: AttitudeMethod = field(init=False, repr=False)
-    _longest: Array | None = field(init=False, repr=False)  # stage of a step, for the count of substeps; None: one step
-    _jacobian: Any = field(init=False, repr=False)  # of one step of the method
-    _move: Any = field(init=False, repr=False)  # the same in as many substeps as each trial needs
+    process: ProcessModel = field(init=False, repr=False)  # what moves the belief; str(process) says how
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
@@ -93,15 +91,19 @@ class Mekf:
         store(self, J=J, torque_psd=psd, extras=tuple(self.extras), _noisy=bool(psd.any()))
         store(self, widest=tuple(map(float, self.widest)), _extra=Augmentation(self.extras))
         store(self, _recovery=(self.patience, self.inflation, *self.widest))
-        self._choose(attitude_method(self.method))
+        store(self, process=self._chosen())
 
-    def _choose(self, method: AttitudeMethod) -> None:
-        """Look up once what moves the mean and the covariance."""
-        step, F_step, longest, move = method.step, method.step_jacobian, None, method.jacobian(False)
-        if self.substeps and method.substep is not None and isinstance(step, Kernel) and isinstance(F_step, Kernel):
-            longest = np.array(FINER * ANGLE / method.substep)
-            move = substepped(step, F_step, float(longest))[1]
-        store(self, _method=method, _longest=longest, _jacobian=F_step, _move=move)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size} states, method={self.method!r}: {self.process})"
+
+    def _chosen(self) -> ProcessModel:
+        """Return what moves the belief."""
+        return Automatic(self.J) if self.method == "auto" else ByName(attitude_method(self.method), self.substeps)
+
+    @property
+    def conserved(self) -> bool:
+        """Whether the chart keeps the constants of the motion linear: see `conserved_chart`."""
+        return False
 
     @property
     def size(self) -> int:
@@ -120,7 +122,7 @@ class Mekf:
         q_IB, w_B, rho_B, C, *more = start_kernel(k)(x.q_IB, x.w_B, rho_B, C, self.J, *((values, beside) if k else ()))
         values = more[0] if more else np.zeros((*np.shape(q_IB)[:-1], 0))
         J = self._extra.inertia(self.J, values)
-        C = attitude_belief.from_rates(self.size)(C, J, self._by_momentum(w_B))
+        C = attitude_belief.from_rates(self.size)(C, J, self._by_momentum(w_B, values))
         zero = np.zeros(np.shape(q_IB)[:-1])
         return Belief(q_IB, rates.to_momentum(w_B, J, rho_B), rho_B, values, C, zero, zero.copy())
 
@@ -130,8 +132,28 @@ class Mekf:
 
     def covariance(self, belief: Belief) -> Array:
         """Return the covariance of (a, dw, extras)."""
-        M = self._by_momentum(self.state(belief).w_B)
+        M = self._by_momentum(self.state(belief).w_B, belief.extras)
         return attitude_belief.to_rates(self.size)(belief.C, self.inertia(belief), M)
+
+    def error(self, belief: Belief, truth: AttitudeState, J: Array, rho_B: Array = NO_WHEELS) -> tuple[Array, Array]:
+        """Return the error of the truth, a body of inertia J, in the filter's own chart, and its covariance: for NEES.
+
+        Over long flights the second order counts: another chart than the filter's own finds it too sure.
+        """
+        P_true, C = rates.to_momentum(truth.w_B, J, rho_B), belief.C[..., :6, :6]
+        if not self.conserved:
+            return attitude_belief.inertial_error(belief.q_IB, belief.P_B, C, truth.q_IB, P_true)
+        given = self.inertia(belief), belief.rho_B, truth.q_IB, P_true
+        return conserved_error(belief.q_IB, belief.P_B, C, *given), C
+
+    def inertial_error(
+        self, belief: Belief, truth: AttitudeState, J: Array, rho_B: Array = NO_WHEELS
+    ) -> tuple[Array, Array]:
+        """Return the error (a, l), l of the inertial momentum, and its covariance by sigma points of the own chart."""
+        if not self.conserved:
+            return self.error(belief, truth, J, rho_B)
+        given = self.inertia(belief), belief.rho_B, truth.q_IB, rates.to_momentum(truth.w_B, J, rho_B)
+        return conserved_inertial_error(belief.q_IB, belief.P_B, belief.C[..., :6, :6], *given)
 
     def extra(self, belief: Belief, name: str) -> Array:
         """Return the estimate of one of the extra states."""
@@ -141,57 +163,60 @@ class Mekf:
         """Return J as the filter believes it is."""
         return self._extra.inertia(self.J, belief.extras) if self.extras else self.J
 
-    def _by_momentum(self, w_B: Array) -> Array:
+    def _by_momentum(self, w_B: Array, values: Array) -> Array:
         """Return M with dw = J^-1 M (dP, dextras)."""
-        return self._extra.by_momentum(w_B) if self.extras else UNIT
+        return self._extra.by_momentum(w_B, values) if self.extras else UNIT
 
     # Predict
 
     def predict(self, belief: Belief, tau_B: Array, h: Array, rho_B: Array | None = None, env: Any = None) -> Belief:
         """Move over h under a torque that is constant in body axes; rho_B is the wheels' momentum at the end.
 
-        The wheels count with the mean of their momentum at both ends. `env` is for torques that depend on it.
+        The wheels run up evenly between both ends. `env` is for torques that depend on it.
         """
         rho_end = belief.rho_B if rho_B is None else as_numbers(rho_B)
         if rho_end.shape != belief.rho_B.shape:
             rho_end = np.broadcast_to(rho_end, belief.rho_B.shape)
-        rho = belief.rho_B if rho_B is None else 0.5 * (belief.rho_B + rho_end)
-        if not self._method.wheels and np.any(rho):
-            raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")
+        if not self.process.wheels and np.any(middle(belief.rho_B, rho_end)):
+            raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'auto', 'vi4' or 'taylor'")
         if self.extras:
-            return self._predict_with_extras(belief, tau_B, h, rho, rho_end, env)
-        q_IB, P_B, C = self._moved(belief, tau_B, rho, h)
+            return self._predict_with_extras(belief, tau_B, h, rho_end, env)
+        q_IB, P_B, C = self.process.move(belief.q_IB, belief.P_B, belief.C, tau_B, self.J, belief.rho_B, rho_end, h)
         if self._noisy:
-            C = C + self._torque_noise(belief.P_B, tau_B, self.J, rho, h)
+            C = C + self._torque_noise(belief.P_B, tau_B, self.J, middle(belief.rho_B, rho_end), h)
         return Belief(q_IB, P_B, rho_end, belief.extras, C, belief.rejected, belief.recoveries)
-
-    def _moved(self, belief: Belief, tau_B: Array, rho: Array, h: Array) -> tuple[Array, Array, Array]:
-        """Return attitude, momentum and F C F^T, substep by substep where the method is a kernel."""
-        if not isinstance(self._jacobian, Kernel):
-            q_IB, P_B, F, _ = self._move(belief.q_IB, belief.P_B, tau_B, self.J, rho, h)
-            return quaternion.normalize(q_IB), P_B, propagate_kernel(6)(belief.C, F, NOTHING)
-        given, n = (tau_B, self.J, rho), ONE
-        if self._longest is not None:
-            n = count(belief.P_B, *given, h, self._longest)
-        return moving_kernel(self._jacobian).repeat(n, belief.q_IB, belief.P_B, belief.C, *given, h / n)
 
     def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
         return torque_noise(P_B, tau_B, J, rho, self.torque_psd, h) if self._noisy else NOTHING
 
-    def _predict_with_extras(
-        self, belief: Belief, tau_B: Array, h: Array, rho: Array, rho_end: Array, env: Any
-    ) -> Belief:
+    def _predict_with_extras(self, belief: Belief, tau_B: Array, h: Array, rho_end: Array, env: Any) -> Belief:
         """Kick by the estimated torques at both ends; the steady one and the inertia act in the step itself."""
-        extra, values, J = self._extra, belief.extras, self.inertia(belief)
-        tau_B, start = extra.torque(tau_B, values), extra.kick(belief.q_IB, values, env)
-        P_0 = rates.kick(belief.P_B, start.tau_B, h)
-        q_IB, P_1, F, G = self._move(belief.q_IB, P_0, tau_B, J, rho, h)
-        q_IB = quaternion.normalize(q_IB)
-        end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, rho, h)
-        B = extra.gains(G, step, self._stages)
-        kicks = start.T, start.D, end.T, end.D
-        C = augmented_kernel(extra.size)(belief.C, F, self._torque_noise(*step), B, *kicks, extra.walk, h)
-        return belief._replace(q_IB=q_IB, P_B=rates.kick(P_1, end.tau_B, h), rho_B=rho_end, C=C)
+        q_IB, P_B, given = self._kicked(belief, belief.C, tau_B, h, rho_end, env)
+        C = augmented_kernel(self._extra.size)(belief.C, *given)
+        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C)
+
+    def _kicked(
+        self, at: Belief, C: Array, tau_B: Array, h: Array, rho_end: Array, env: Any
+    ) -> tuple[Array, Array, tuple[Array, ...]]:
+        """Return attitude and momentum after h from a state, and what `augmented_kernel` needs beside C."""
+        extra, values, J = self._extra, at.extras, self.inertia(at)
+        tau_B, start = extra.torque(tau_B, values), extra.kick(at.q_IB, values, env)
+        P_0 = rates.kick(at.P_B, start.tau_B, h)
+        q_IB, P_1, F, G = self.process.gains(at.q_IB, P_0, C[..., :6, :6], tau_B, J, at.rho_B, rho_end, h)
+        end, step = extra.kick(q_IB, values, env), (P_0, tau_B, J, middle(at.rho_B, rho_end), h)
+        gains, kicks = extra.gains(values, G, step, self._stages), (start.T, start.D, end.T, end.D)
+        given = F, self._torque_noise(*step), gains, *kicks, extra.walk, h
+        return q_IB, rates.kick(P_1, end.tau_B, h), given
+
+    def transition(
+        self, at: Belief, C: Array, tau_B: Array, h: Array, rho_end: Array, env: Any
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return attitude and momentum after h from a state that is known by C, and F and Q over all states."""
+        if self.extras:
+            q_IB, P_B, given = self._kicked(at, C, tau_B, h, rho_end, env)
+            return q_IB, P_B, *transition_kernel(self._extra.size)(*given)
+        q_IB, P_B, F = self.process.transition(at.q_IB, at.P_B, C, tau_B, self.J, at.rho_B, rho_end, h)
+        return q_IB, P_B, F, self._torque_noise(at.P_B, tau_B, self.J, middle(at.rho_B, rho_end), h)
 
     def _stages(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> tuple[Array, Sequence[float]]:
         """Return the substeps and stages by which the derivative for J is taken: those of 'vi2', or of 'vi4'."""
@@ -201,10 +226,8 @@ class Mekf:
 
     def flown_again(self, end: Belief, tau_B: Array, h: Array) -> tuple[Array, ...]:
         """Return the attitude and momentum that lead to a belief in h, those they lead to, and F and Q between."""
-        given = tau_B, self.J, end.rho_B
-        q_0, P_0, *_ = self._move(end.q_IB, end.P_B, *given, -np.asarray(h))
-        q_1, P_1, F, _ = self._move(q_0, P_0, *given, h)
-        return q_0, P_0, q_1, P_1, F, self._torque_noise(P_0, *given, h)
+        q_0, P_0, *_ = self.transition(end, end.C, tau_B, -np.asarray(h), end.rho_B, None)
+        return q_0, P_0, *self.transition(end._replace(q_IB=q_0, P_B=P_0), end.C, tau_B, h, end.rho_B, None)
 
     # Update
 
@@ -218,18 +241,20 @@ class Mekf:
         J, vector, valid = self.J, belief.P_B, as_numbers(measurement[1])
         if self.extras:
             J, vector = self.inertia(belief), np.concatenate([belief.P_B, belief.extras], axis=-1)
-        state = belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J
+        state = belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J, belief.rho_B
         probability = self.gate_probability if gated else 1.0
         if hasattr(sensor, "expected") and not self._extra.changes_rate and not self._extra.has_bias_of(sensor):
             kernel, arguments = sensor.expected(6, env)
-            M, limits = self._extra.by_momentum(None), _limits(probability, kernel.layout.outs[1][0], self._recovery)
-            *moved, y = measuring_kernel(kernel, self.size)(*state, M, *arguments, measurement[0], valid, limits)
+            M = self._extra.by_momentum(None, belief.extras)
+            limits = limits_of(probability, kernel.layout.outs[1][0], self._recovery)
+            correct = measuring_kernel(kernel, self.size, self.conserved)
+            *moved, y = correct(*state, M, *arguments, measurement[0], valid, limits)
         else:
             x = AttitudeState(belief.q_IB, rates.to_rate(belief.P_B, J, belief.rho_B))
             z_expected, H, R = self._extra.expect(sensor, x, env, belief.extras)
-            y, limits = sensor.residual(measurement[0], z_expected), _limits(probability, H.shape[-2], self._recovery)
-            M = self._extra.by_momentum(x.w_B)
-            moved = correction_kernel(self.size, *H.shape[-2:])(*state, M, H, R, y, valid, limits)
+            y, limits = sensor.residual(measurement[0], z_expected), limits_of(probability, H.shape[-2], self._recovery)
+            M = self._extra.by_momentum(x.w_B, belief.extras)
+            moved = correction_kernel(self.size, *H.shape[-2:], self.conserved)(*state, M, H, R, y, valid, limits)
         q_IB, vector, C, rejected, recoveries, S, nis, used = moved
         P_B, extras = (vector[..., :3], vector[..., 3:]) if self.extras else (vector, belief.extras)
         belief = Belief(q_IB, P_B, belief.rho_B, extras, C, rejected, recoveries)
@@ -257,6 +282,6 @@ class Mekf:
 
 
 @functools.cache
-def _limits(probability: float, m: int, recovery: tuple[float, ...]) -> Array:
+def limits_of(probability: float, m: int, recovery: tuple[float, ...]) -> Array:
     """Return the numbers by which a measurement is refused and a trial recovers, as the kernel takes them."""
     return np.array([gate(probability, m), *recovery], float)

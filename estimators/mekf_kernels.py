@@ -10,9 +10,10 @@ import numpy as np
 from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.batch.layout import Layout
+from gnc.estimators.conserved_chart import retract
 from gnc.estimators.kalman import propagated, symmetric_product, update_kernel
 from gnc.lie import so3_right_jacobian
-from gnc.linalg import array, block, cross, identity, skew, solve3, zeros
+from gnc.linalg import block, cross, identity, skew, solve3, zeros
 
 FORGIVEN = 0.5  # refusals that one accepted measurement makes up for: one of two sensors may agree for ever
 CORRELATED = 1.0 + 1e-9  # square of a correlation, with round-off
@@ -32,6 +33,27 @@ def moving_kernel(step_jacobian: Kernel) -> Kernel:
     return move
 
 
+def _whole(F, B, T_0, D_0, T_1, D_1, h):
+    """Return F over all states: K(T_1, D_1) [[F_6, B], [0, 1]] K(T_0, D_0)."""
+    k = B.shape[1]
+
+    def kick(T, D):
+        K = identity(6 + k)
+        K[3:6, :3], K[3:6, 6:] = (0.5 * h) * T, (0.5 * h) * D
+        return K
+
+    return kick(T_1, D_1) @ block([[F, B], [zeros(k, 6), identity(k)]]) @ kick(T_0, D_0)
+
+
+def _augmented(C, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
+    k = len(walk)
+    half = zeros(6 + k, 6 + k)
+    for i in range(k):
+        half[6 + i, 6 + i] = (0.5 * h) * walk[i]
+    Q = block([[Q, zeros(6, k)], [zeros(k, 6), zeros(k, k)]])
+    return propagated(_whole(F, B, T_0, D_0, T_1, D_1, h), C + half, 6) + (Q + half)
+
+
 @functools.cache
 def augmented_kernel(k: int) -> Kernel:
     """Return the kernel that propagates the covariance of a state with k extra ones.
@@ -41,62 +63,81 @@ def augmented_kernel(k: int) -> Kernel:
     """
     n = 6 + k
 
-    def kick(T, D, h):
-        K = identity(n)
-        K[3:6, :3], K[3:6, 6:] = (0.5 * h) * T, (0.5 * h) * D
-        return K
-
     @batched(f"({n},{n}),(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({n},{n})")
     def augmented(C, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
-        whole = kick(T_1, D_1, h) @ block([[F, B], [zeros(k, 6), identity(k)]]) @ kick(T_0, D_0, h)
-        half = array(np.diag([0.0] * n).tolist())
-        for i in range(k):
-            half[6 + i, 6 + i] = (0.5 * h) * walk[i]
-        Q = block([[Q, zeros(6, k)], [zeros(k, 6), zeros(k, k)]])
-        return propagated(whole, C + half, 6) + (Q + half)
+        return _augmented(C, F, Q, B, T_0, D_0, T_1, D_1, walk, h)
 
     return augmented
 
 
 @functools.cache
-def correction_kernel(n: int, m: int, columns: int) -> Kernel:
+def transition_kernel(k: int) -> Kernel:
+    """Return the kernel of F and Q over all states, with which `augmented_kernel` propagates the covariance."""
+    n = 6 + k
+    none = zeros(n, n)
+
+    @batched(f"(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({n},{n}),({n},{n})")
+    def transition(F, Q, B, T_0, D_0, T_1, D_1, walk, h):
+        return _whole(F, B, T_0, D_0, T_1, D_1, h), _augmented(none, F, Q, B, T_0, D_0, T_1, D_1, walk, h)
+
+    return transition
+
+
+@functools.cache
+def correction_kernel(n: int, m: int, columns: int, conserved: bool = False) -> Kernel:
     """Return the kernel of an update with m measurements of a state of n numbers.
 
     x = (P, extras); limits = (gate, patience, inflation, widest angle, widest rate); H is over (a, dw, extras), or its
     first columns where the others are zero, with dw = J^-1 M (dP, dextras). Beyond the Kalman update: R grows by what H
-    leaves out (`_curvature`); `_retract`; after `patience` refusals in a row `_inflated`; a trial whose covariance is
-    not positive or overflows becomes NaN.
+    leaves out (`curvature`); the state moves by `_retracted`, or in the conserved chart;
+    after `patience` refusals `_inflated`; a trial whose covariance is not positive or overflows becomes NaN.
     """
     update = update_kernel(n, m)
 
     @batched(
-        f"(4),({n - 3}),({n},{n}),(),(),(3,3),(3,{n - 3}),({m},{columns}),({m},{m}),({m}),(),(5)"
+        f"(4),({n - 3}),({n},{n}),(),(),(3,3),(3),(3,{n - 3}),({m},{columns}),({m},{m}),({m}),(),(5)"
         f"->(4),({n - 3}),({n},{n}),(),(),({m},{m}),(),()"
     )
-    def correct(q_IB, x, C, rejected, recoveries, J, M, H, R, y, valid, limits):
-        gate, patience, inflation, *widest = limits
-        H = np.concatenate([H, zeros(m, n - columns)], axis=1) if columns < n else H
-        by_momentum = H[:, 3:6] @ solve3(J, M)
-        by_momentum[:, 3:] = by_momentum[:, 3:] + H[:, 6:]
-        R, was_good = R + _curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)
-        d, C_used, S, nis, used = update(C, np.concatenate([H[:, :3], by_momentum], axis=1), R, y, valid, gate)
+    def correct(q_IB, x, C, rejected, recoveries, J, rho_B, M, H, R, y, valid, limits):
+        H, R, was_good = over_momentum(H, J, M, n), R + curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)
+        d, C_used, S, nis, used = update(C, H, R, y, valid, limits[0])
         took = used > 0.0
-        moved, reset = _retract(q_IB, x, d, C)
+        *moved, reset = in_chart(q_IB, x, d, C, C, J, rho_B, conserved)
         C = where(took, symmetric_product(reset, C_used), C)
-        counted = where(took, maximum(rejected - FORGIVEN, 0.0), rejected + 1.0)
-        rejected = where(valid > 0.0, counted, rejected)
-        recover = rejected >= patience
-        C = where(recover, _inflated(C, J, inflation, widest), C)
-        good = was_good & _healthy(C) & ((nis >= 0.0) | (valid == 0.0))
         q_IB, x = (where(took, new, old) for new, old in zip(moved, (q_IB, x), strict=True))
-        state = where(good, q_IB, math.nan), where(good, x, math.nan), where(good, C, math.nan)
-        return *state, where(recover, 0.0, rejected), where(recover, recoveries + 1.0, recoveries), S, nis, used
+        good = was_good & ((nis >= 0.0) | (valid == 0.0))
+        return *watched(q_IB, x, C, good, rejected, recoveries, J, [valid], [used], limits[1:]), S, nis, used
 
     return correct
 
 
+def over_momentum(H, J, M, n):
+    """Return H over (a, dP, extras) from that over (a, dw, extras), or its first columns: dw = J^-1 M (dP, dextras)."""
+    m, columns = H.shape
+    H = np.concatenate([H, zeros(m, n - columns)], axis=1) if columns < n else H
+    by_momentum = H[:, 3:6] @ solve3(J, M)
+    by_momentum[:, 3:] = by_momentum[:, 3:] + H[:, 6:]
+    return np.concatenate([H[:, :3], by_momentum], axis=1)
+
+
+def watched(q_IB, x, C, good, rejected, recoveries, J, valid, used, limits):
+    """Return belief and counts after the sensors' measurements: inflated where too many were refused, NaN where lost.
+
+    limits = (patience, inflation, widest angle, widest rate).
+    """
+    patience, inflation, *widest = limits
+    for there, took in zip(valid, used, strict=True):
+        counted = where(took > 0.0, maximum(rejected - FORGIVEN, 0.0), rejected + 1.0)
+        rejected = where(there > 0.0, counted, rejected)
+    recover = rejected >= patience
+    C = where(recover, _inflated(C, J, inflation, widest), C)
+    good = good & _healthy(C)
+    state = where(good, q_IB, math.nan), where(good, x, math.nan), where(good, C, math.nan)
+    return *state, where(recover, 0.0, rejected), where(recover, recoveries + 1.0, recoveries)
+
+
 @functools.cache
-def measuring_kernel(predict: Kernel, n: int) -> Kernel:
+def measuring_kernel(predict: Kernel, n: int, conserved: bool = False) -> Kernel:
     """Return the kernel of an update that predicts the measurement too, by a sensor's kernel q, ... -> z, H, R.
 
     Arguments are those of `correction_kernel`, with the sensor's and z in place of H, R and y; y comes last. What is
@@ -104,17 +145,18 @@ def measuring_kernel(predict: Kernel, n: int) -> Kernel:
     """
     given = ",".join(f"({','.join(map(str, core))})" for core in predict.layout.ins[1:])
     m, columns = predict.layout.outs[1]
-    correct = correction_kernel(n, m, columns)
+    correct = correction_kernel(n, m, columns, conserved)
 
-    def measure(q_IB, x, C, rejected, recoveries, J, M, *more):
+    def measure(q_IB, x, C, rejected, recoveries, J, rho_B, M, *more):
         *arguments, z, valid, limits = more
         expected, H, R = predict(q_IB, *arguments)
         y = z - expected
-        return *correct(q_IB, x, C, rejected, recoveries, J, M, H, R, y, valid, limits), y
+        return *correct(q_IB, x, C, rejected, recoveries, J, rho_B, M, H, R, y, valid, limits), y
 
     belief, after = f"(4),({n - 3}),({n},{n}),(),()", f"({m},{m}),(),(),({m})"
-    layout = f"{belief},(3,3),(3,{n - 3}),{given},({m}),(),(5)->{belief},{after}"
-    names = ("q_IB", "x", "C", "rejected", "recoveries", "J", "M", *predict.layout.names[1:], "z", "valid", "limits")
+    layout = f"{belief},(3,3),(3),(3,{n - 3}),{given},({m}),(),(5)->{belief},{after}"
+    state = ("q_IB", "x", "C", "rejected", "recoveries", "J", "rho_B", "M")
+    names = (*state, *predict.layout.names[1:], "z", "valid", "limits")
     return Kernel(measure, Layout.parse(layout, names))
 
 
@@ -122,7 +164,7 @@ def _trace(A):
     return A[0, 0] + A[1, 1] + A[2, 2]
 
 
-def _curvature(H_a, C_a):
+def curvature(H_a, C_a):
     """Return the variance of the part of a measurement that is quadratic in the attitude error, if H is blind to it.
 
     A vector seen with the error a is off by [b] a + a x (a x b)/2. The second part lies mostly along b, which [b] a
@@ -164,7 +206,12 @@ def _healthy(C):
     return good
 
 
-def _retract(q_IB, x, d, C):
+def in_chart(q_IB, x, d, C, C_known, J, rho_B, conserved):
+    """Return the state moved by d, and the reset, in the conserved chart, which takes C_known, or the usual one."""
+    return retract(q_IB, x, d, C_known, J, rho_B) if conserved else _retracted(q_IB, x, d, C)
+
+
+def _retracted(q_IB, x, d, C):
     """Return the corrected state, and the matrix that takes the error about the old estimate to that about the new.
 
     q <- q exp(a/2), a' = J_r(a) (a_true - a), J_r the right Jacobian of SO(3). The momentum is corrected in the axes in
@@ -187,7 +234,7 @@ def _retract(q_IB, x, d, C):
     reset[3:6, :3] = where(inertial, skew(P_new) @ J_r - R @ skew(P), 0.0)
     reset[3:6, 3:6] = where(inertial, R, identity(3))
     q_IB = quaternion.normalize(quaternion.mul(q_IB, turn))
-    return (q_IB, np.concatenate([P_new, x[3:] + d[6:]])), reset
+    return q_IB, np.concatenate([P_new, x[3:] + d[6:]]), reset
 
 
 def _inertial_covariance(P, C):

@@ -26,6 +26,7 @@ PRICE: dict[Kind, float] = {
     "damped": 3.0,
     "singer": 3.0,
 }  # of a time, by which a model has to be likelier
+GATE, MOST_NIS = 0.999, 10.0  # an outlier costs ten times the gate: less, and a small covariance would pay for outliers
 WARM_UP = 10  # poses before innovations count
 
 
@@ -76,7 +77,7 @@ def _likelihood(poses: Poses, candidates: MotionFilter) -> Array:
     rate = 10.0
     C = np.diag([*np.diagonal(poses.R), *[rate**2] * 6])
     belief = candidates.start(poses.dq_IB[0], C, np.zeros(6))
-    total, sensor, cut = 0.0, _Direct(poses.R), gate(candidates.gate_probability, 3)
+    total, sensor, cut = 0.0, _Direct(poses.R), MOST_NIS * gate(GATE, 3)
     for k in range(1, len(poses.t)):
         belief = candidates.predict(belief, float(poses.t[k] - poses.t[k - 1]))
         belief, (y, S, _, _) = candidates.update(belief, sensor, (poses.dq_IB[k], True), None, False)

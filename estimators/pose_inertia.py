@@ -29,12 +29,13 @@ import numpy as np
 
 from gnc import spatial
 from gnc.batch import Kernel, batched
-from gnc.estimators.centre_motion import NO_WHEELS, to_reference, with_translation
+from gnc.estimators.centre_motion import NO_WHEELS, with_translation
 from gnc.estimators.inertia_states import FORMS, momentum_slope
 from gnc.estimators.pose_motion import FREE, TURN, substeps
 from gnc.estimators.wrench_noise import taken
 from gnc.integrators import qvi
 from gnc.integrators.composition import SUZUKI4
+from gnc.integrators.pose_taylor import to_reference
 from gnc.linalg import array, identity, inv3, skew, zeros
 
 Array = Any

@@ -22,9 +22,10 @@ import numpy as np
 from gnc import check
 from gnc.batch import batched
 from gnc.estimators.mekf import Mekf
+from gnc.estimators.process_model import ByName
 from gnc.integrators import runge_kutta
+from gnc.integrators.table import attitude_method
 from gnc.linalg import block, cross, identity, inv3, skew, zeros
-from gnc.models.parameters import store
 
 Array = Any
 
@@ -55,7 +56,7 @@ def midpoint_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
 LINEARISATIONS = {"euler": euler_jacobian, "midpoint": midpoint_jacobian}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StandardMekf(Mekf):
     """A `Mekf` with a truncated transition matrix."""
 
@@ -65,10 +66,12 @@ class StandardMekf(Mekf):
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
-        super().__post_init__()
         check.one_of("linearisation", self.linearisation, tuple(LINEARISATIONS))
-        truncated = LINEARISATIONS[self.linearisation]
-        store(self, _jacobian=truncated, _move=truncated)
+        super().__post_init__()
+
+    def _chosen(self) -> ByName:
+        """Move by the midpoint rule with the truncated matrix."""
+        return ByName(attitude_method(self.method), False, LINEARISATIONS[self.linearisation])
 
     def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
         """Return h Q_w on the momentum."""

@@ -31,7 +31,7 @@ from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.mekf_kernels import FORGIVEN
-from gnc.integrators.table import attitude_method
+from gnc.estimators.process_model import middle
 from gnc.linalg import array, zeros
 
 Array = Any
@@ -103,7 +103,7 @@ def _statistics(points: Array, noise: Array) -> tuple[Array, Array]:
     return mean, 0.5 * (C + C.swapaxes(-1, -2))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Usque(Mekf):
     """A filter with the interface of `Mekf`, without extra states."""
 
@@ -116,10 +116,9 @@ class Usque(Mekf):
     def predict(self, belief: Belief, tau_B: Array, h: Array, rho_B: Array | None = None, env: Any = None) -> Belief:
         """Move over h under a torque that is constant in body axes; rho_B is the wheels' momentum at the end."""
         rho_end = belief.rho_B if rho_B is None else np.broadcast_to(np.asarray(rho_B, float), belief.rho_B.shape)
-        rho = 0.5 * (belief.rho_B + rho_end)
+        rho = middle(belief.rho_B, rho_end)
         q, P = moved(belief.q_IB, belief.P_B, _sigma_errors(belief.C))
-        q, P = attitude_method(self.method).advance(1, q, P, tau_B, self.J, rho, h, divide=self.substeps)
-        q = quaternion.normalize(q)
+        q, P = self.process.mean(q, P, belief.C, tau_B, self.J, belief.rho_B, rho_end, h, at=belief.P_B)
         errors = error_between(q[0], P[0], q, P)
         mean, C = _statistics(errors, self._torque_noise(belief.P_B, tau_B, self.J, rho, h))
         q_IB, P_B = moved(q[0], P[0], mean)

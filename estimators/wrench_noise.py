@@ -25,8 +25,8 @@ import numpy as np
 
 from gnc import spatial
 from gnc.batch import batched, maximum, where
-from gnc.estimators.centre_motion import to_reference
 from gnc.estimators.kalman import symmetric_product
+from gnc.integrators.pose_taylor import to_reference
 from gnc.linalg import block, cross, identity, inv3, skew, zeros
 
 Array = Any

@@ -141,8 +141,8 @@ class _Guarded:
         object.__setattr__(self, "_checks", checks)
         object.__setattr__(self, "_source", source)
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return type(self._part)
 
     def __getattr__(self, name: str) -> Any:

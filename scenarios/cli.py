@@ -105,6 +105,8 @@ def _parts(
     from gnc.scenarios import display
     from gnc.scenarios.missions import catalogue
 
+    rows: list[tuple[str, ...]]
+    header: tuple[str, ...]
     if slot is not None and kind is not None:
         rows = list(catalogue.fields(catalogue.part(slot, kind)))
         header = ("field", "default", "value", "what it is")

@@ -19,8 +19,8 @@ class Estimate(NamedTuple):
     q_IB: Array  # (trials, 4)
     w_B: Array  # (trials, 3) [rad/s]
     rho_B: Array  # (trials, 3) momentum of the wheels [N m s]
-    B_B: Array  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
-    known: Array  # (trials,) 1 once the filter has begun
+    B_B: Array = None  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
+    known: Array = None  # (trials,) 1 once the filter has begun
 
 
 class PoseEstimate(NamedTuple):

@@ -11,6 +11,7 @@ from gnc import quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import midpoint_dqekf, pose_motion
+from gnc.estimators.conserved_dqekf import ConservedDqEkf
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.navigation.base import Navigation, NavigationPart
@@ -36,8 +37,10 @@ class DqekfPart(NavigationPart):
     """
 
     kind: Literal["dqekf"] = "dqekf"
-    method: Literal["vi4", "vi2", "exact", "rk4", "midpoint"] = "vi4"
+    method: Literal["auto", "vi4", "vi2", "exact", "rk4", "midpoint"] = "auto"
     """What moves the mean; `midpoint` has a truncated transition matrix, the others the exact one of their step."""
+    chart: Literal["usual", "conserved"] = "usual"
+    """conserved: corrections keep the constants of the motion linear, see docs/conserved_chart.md."""
     substeps: bool = True
     """False: one step of the method between two measurements, however far it turns."""
     torque_psd_Nm2s: NonNegative = 3e-7
@@ -82,7 +85,8 @@ class DqekfPart(NavigationPart):
             return midpoint_dqekf.MidpointDqEkf(nominal.M, **options)
         if self.inertia_sigma_percent > 0.0:
             options["extras"] = (Inertia(form="ratios", walk=(WALK * self._inertia_sigma(nominal)) ** 2),)
-        return DqEkf(nominal.M, method=self.method, turn=pose_motion.TURN if self.substeps else None, **options)
+        kind = ConservedDqEkf if self.chart == "conserved" else DqEkf
+        return kind(nominal.M, method=self.method, turn=pose_motion.TURN if self.substeps else None, **options)
 
     def _inertia_sigma(self, nominal: Nominal) -> float:
         return 0.01 * self.inertia_sigma_percent * float(np.trace(nominal.J)) / 3.0

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc.config import NonNegative
+from gnc.estimators.conserved_mekf import ConservedMekf
 from gnc.estimators.extra_states import ExtraState, ResidualDipole
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
@@ -36,8 +37,10 @@ class MekfPart(DynamicFilterPart):
     """A multiplicative EKF on the dynamics."""
 
     kind: Literal["mekf"] = "mekf"
-    method: Literal["vi2", "vi4", "taylor", "rk4", "exact"] = "vi4"
-    """Integrator that moves the mean and gives the covariance its exact Jacobian."""
+    method: Literal["auto", "vi2", "vi4", "taylor", "rk4", "exact"] = "auto"
+    """What moves the mean and gives the covariance its exact Jacobian; auto: the exact motion, by the covariance."""
+    chart: Literal["usual", "conserved"] = "usual"
+    """conserved: corrections keep the constants of the motion linear, see docs/conserved_chart.md."""
     substeps: bool = True
     """False: one step of the method between two events, however far it turns."""
     dipole_sigma_Am2: NonNegative = 0.0
@@ -59,7 +62,8 @@ class MekfPart(DynamicFilterPart):
             mean = np.trace(known.J, axis1=-2, axis2=-1) / 3.0
             sigmas += [0.01 * self.inertia_sigma_percent * mean] * Inertia(form="ratios").size
         noise: dict[str, Any] = {"torque_psd": self.torque_psd_Nm2s, "gate_probability": self.gate_probability}
-        filter_ = Mekf(known.J, method=self.method, substeps=self.substeps, extras=tuple(extras), **noise)
+        kind = ConservedMekf if self.chart == "conserved" else Mekf
+        filter_ = kind(known.J, method=self.method, substeps=self.substeps, extras=tuple(extras), **noise)
         given, more = (known, start, truth, reference), {"C_extras": diagonal(sigmas)}
         return started(filter_, self.start, given, more, ungated_s=self.ungated_s)
 

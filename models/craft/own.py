@@ -122,7 +122,7 @@ class OwnCraftPart(OwnPart, CraftPart):
         """Return the plant of all trials."""
         J, draws = np.array(self.J_kgm2), site.draws
         told = {"J": J, "M": self._inertia(), "mass": self.mass_kg, "reference": site.reference}
-        own = self.construct(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
+        own = self.made(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         effects = Effects.of(self.actuators, site)
         return OwnCraft(own, J, site.sky, loads, effects, site.trials)

@@ -67,8 +67,8 @@ class Flight:
         order = np.argsort(-sign * np.where(np.isnan(values), np.inf * sign, values), kind="stable")
         return [int(k) for k in self.signals["trial"].values[order][:count]]
 
-    def write(self, out: str | Path) -> Path:
-        """Write what a flight leaves: configuration, signals, metrics, figures."""
+    def write(self, out: str | Path) -> Flight:
+        """Write what a flight leaves: configuration, signals, metrics, figures; return the flight that knows where."""
         from gnc.scenarios.run import write
 
         return write(self, Path(out))
@@ -121,7 +121,8 @@ def fly(
     judged_only: bool = False,
 ) -> Flight:
     """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself."""
-    numbers = np.arange(mission.run.trials if trials is None else trials) if np.ndim(trials) == 0 else np.array(trials)
+    several = trials if isinstance(trials, Sequence) else range(mission.run.trials if trials is None else trials)
+    numbers = np.array(several, dtype=int)
     seed = mission.run.seed if seed is None else seed
     groups = dispersal.groups(mission, seed, numbers)
     built = [(group, prepare(group, seed)) for group in groups]

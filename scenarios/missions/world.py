@@ -93,7 +93,7 @@ class Observer:
     @property
     def signals(self) -> dict[str, Signal]:
         """All signals, under the names of their craft."""
-        found = {}
+        found: dict[str, Signal] = {}
         for name, craft in self.world.craft.items():
             found |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in craft.signals.items()}
         for name, software in self.software.items():

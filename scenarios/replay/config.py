@@ -145,6 +145,7 @@ class Output(Section):
     csv: bool | None = Field(
         default=None, description="the same as text; by default not of imu, which has every sample"
     )
+    tum: bool = Field(default=False, description="estimates.tum too, a trajectory that other viewers open")
     smooth: bool = Field(default=False, description="estimates use what follows too")
     lag_s: Positive | None = Field(default=None, description="smooth: at least so much of what follows; none: all")
 

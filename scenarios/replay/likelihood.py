@@ -1,9 +1,10 @@
 """The likelihood of a log's innovations for many configurations at once: candidates are trials of one batch.
 
-    l = -1/2 sum (log det S + min(y.S^-1 y, gate))
+    l = -1/2 sum (log det S + min(y.S^-1 y, MOST_NIS gate))
 
 The candidates differ in numbers only, so sensors and filters are built for each and their numbers stacked along a
-leading axis: the log is read once, and every kernel runs over all candidates. The gate bounds what an outlier costs.
+leading axis: the log is read once, and every kernel runs over all candidates. What an outlier costs is bounded, but not
+at the gate itself: a small covariance would then pay for calling everything an outlier.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from gnc.scenarios.replay.session import Session, connect
 from gnc.scenarios.replay.start import Starter
 
 Array = Any
+
+MOST_NIS = 10.0  # gates
 
 
 def likelihoods(log: Path, configs: Sequence[Replay]) -> tuple[Array, Array]:
@@ -62,7 +65,7 @@ class _Sums:
     def innovation(self, sensor: int, t: float, innovation: Any) -> None:
         """Add an innovation of all candidates."""
         m = np.shape(innovation.y)[-1]
-        nis = np.minimum(innovation.nis, gate(self._probability, m))
+        nis = np.minimum(innovation.nis, MOST_NIS * gate(self._probability, m))
         self._t.append(np.array([t]))
         self._terms.append(np.atleast_1d(-0.5 * (nis + np.linalg.slogdet(innovation.S)[1]))[None])
 

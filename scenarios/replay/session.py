@@ -35,7 +35,7 @@ from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
-MOTION_POSES, FEWEST_POSES = 400, 20  # that tell the motion of a body
+MOTION_POSES, FEWEST_POSES = 300, 20  # that tell the motion of a body
 DRIVEN_BY_GYRO = ("gyro-mekf", "imu", "dqekf-kinematic")
 
 

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from gnc.errors import InputError
 
@@ -69,6 +69,12 @@ def _folder(path: Path) -> dict[str, Table]:
 
 def _file(path: Path) -> dict[str, Table]:
     suffix = path.suffix.lower()
+    if suffix in (".txt", ".tum", ".aem", ".oem", ".kvn"):
+        from gnc.scenarios.replay.text_formats import text_tables
+
+        tables = text_tables(path)
+        if tables is not None or suffix != ".txt":
+            return tables or _unknown(path)
     if suffix in (".csv", ".txt"):
         from gnc.scenarios.replay.arrow_tables import CsvTable
 
@@ -81,7 +87,12 @@ def _file(path: Path) -> dict[str, Table]:
         from gnc.scenarios.replay.array_tables import array_tables
 
         return array_tables(path)
-    raise InputError(f"{path}: {suffix or 'no suffix'} is not known; give .csv, .parquet, .h5, .npz or .mat")
+    return _unknown(path)
+
+
+def _unknown(path: Path) -> NoReturn:
+    known = ".csv, .parquet, .h5, .npz, .mat, .tum, .aem or .oem"
+    raise InputError(f"{path}: {path.suffix or 'no suffix'} is not known; give {known}")
 
 
 def pick(tables: dict[str, Table], name: str, key: str) -> Table:

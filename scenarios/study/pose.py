@@ -101,8 +101,7 @@ class Target:
                 xi = dual_quaternion.log(dual_quaternion.mul(dual_quaternion.conj(belief.dq_IB), x.dq_IB))
                 turns.append(np.sum(xi[:, :3] ** 2, axis=-1))
                 moves.append(np.sum(xi[:, 3:] ** 2, axis=-1))
-                error = np.concatenate([xi, x.chi_B - belief.chi_B], axis=-1)
-                normalised.append(nees(error, belief.C[..., :12, :12]))
+                normalised.append(nees(*dqekf.error(belief, x)))
         return scored(np.mean(turns, axis=0), np.mean(normalised, axis=0), np.mean(moves, axis=0))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.estimators.consistency import mean_band
-from gnc.scenarios.study.filters import GRID, Filter
+from gnc.scenarios.study.filters import GRID, REFERENCES, Filter
 from gnc.scenarios.study.score import Bound, Score
 
 RATES_HZ = (10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
@@ -60,6 +60,7 @@ class Point:
     rms_m: float | None = None  # of the position, in pose studies
     bound_m: float | None = None
     ratio_m: float | None = None
+    nees_inertial: float | None = None  # in (a, inertial momentum) by sigma points; nees is in the filter's own chart
 
 
 def study(
@@ -101,6 +102,7 @@ def _point(problem: Problem, f: Filter, rate_hz: float, bound: Bound, trials: in
     return Point(
         f.name, rate_hz, score.deg, bound.deg, score.deg / bound.deg, score.nees, (float(lo), float(hi)), score.lost,
         trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz), bool(lo <= score.nees <= hi), *metres,
+        score.nees_inertial,
     )  # fmt: skip
 
 
@@ -109,13 +111,17 @@ def advice(points: Sequence[Point], accuracy_deg: float) -> str:
     good = [p for p in points if p.rms_deg <= accuracy_deg and p.lost == 0]
     if not good:
         return f"No filter of these meets {accuracy_deg:g} deg RMS at these rates; sample faster or measure better."
+    honest = [p for p in good if p.consistent]
     slowest = min(p.rate_hz for p in good)
     there = sorted((p for p in good if p.rate_hz == slowest), key=lambda p: (not p.consistent, p.rms_deg))
-    words = [
-        f"{p.filter} ({p.rms_deg:.3g} deg, NEES {p.nees:.3g}{'' if p.consistent else ', too sure'})" for p in there
-    ]
-    turn = there[0].turn_deg
+    words = [f"{p.filter} ({p.rms_deg:.3g} deg, NEES {p.nees:.3g}{'' if p.consistent else _fault(p)})" for p in there]
+    advised = min(honest, key=lambda p: (p.rate_hz, p.filter in REFERENCES, p.rms_deg), default=None)
+    use = "none of them knows how good it is" if advised is None else f"use {advised.filter} at {advised.rate_hz:g} Hz"
     return (
-        f"{accuracy_deg:g} deg RMS can be had down to {slowest:g} Hz, {turn:.3g} deg of turn per sample, "
-        f"by {', '.join(words)}; the bound there is {there[0].bound_deg:.3g} deg."
+        f"{accuracy_deg:g} deg RMS can be had down to {slowest:g} Hz, {there[0].turn_deg:.3g} deg of turn per sample, "
+        f"by {', '.join(words)}; the bound there is {there[0].bound_deg:.3g} deg. Advice: {use}."
     )
+
+
+def _fault(p: Point) -> str:
+    return ", too sure" if p.nees > p.nees_band[1] else ", too modest"

@@ -25,13 +25,17 @@ class Score(NamedTuple):
     nees: float
     lost: int
     m: float | None = None
+    nees_inertial: float | None = None  # in (a, inertial momentum), by sigma points
 
 
-def scored(angle_square: Array, nees: Array, position_square: Array | None = None) -> Score:
+def scored(
+    angle_square: Array, nees: Array, position_square: Array | None = None, inertial: Array | None = None
+) -> Score:
     """Judge trials by their mean squares in the second half [rad^2, m^2] and mean NEES."""
     kept = np.degrees(np.sqrt(angle_square)) < LOST_DEG  # false for NaN
     lost = int(np.sum(~kept))
     if not kept.any():
         return Score(np.nan, np.nan, lost, None if position_square is None else np.nan)
     metres = None if position_square is None else float(np.sqrt(position_square[kept].mean()))
-    return Score(float(np.degrees(np.sqrt(angle_square[kept].mean()))), float(nees[kept].mean()), lost, metres)
+    other = None if inertial is None else float(inertial[kept].mean())
+    return Score(float(np.degrees(np.sqrt(angle_square[kept].mean()))), float(nees[kept].mean()), lost, metres, other)

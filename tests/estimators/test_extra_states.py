@@ -1,3 +1,4 @@
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -208,3 +209,36 @@ def test_a_users_own_state_may_act_by_a_kick() -> None:
     for _ in range(100):
         belief = mekf.predict(belief, NONE, np.pi / 0.2 / 100)
     np.testing.assert_allclose(quaternion.log(belief.q_IB), [-0.1, 0.0, 0.0], atol=1e-4)  # half a period
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fuel(ExtraState):
+    """A user's own state, fuel in a tank on the x axis; not linear, so that the slope depends on the estimate."""
+
+    name: str = "fuel"
+    size: int = 1
+
+    def inertia(self, value):
+        """Return dJ."""
+        shape = np.diag([0.0, 1.0, 1.0])
+        return (value + 0.5 * value**2)[..., None] * shape
+
+
+def test_an_inertia_of_ones_own_moves_the_covariance_by_the_derivative_of_the_step() -> None:
+    tau_B, h, at = np.array([1e-3, 2e-3, -1e-3]), 3.0, np.array([0.3])
+    mekf = Mekf(J, extras=(Fuel(),))
+    start = mekf.start(AttitudeState([1.0, 0, 0, 0], W_0), 1e-6 * np.eye(6), extras=at, C_extras=[[1.0]])
+    # C of (a, dw) and the value: in (a, dP) they are correlated, by dP = J dw + dJ w.
+    slope = start.C[3:6, 6]
+    np.testing.assert_allclose(slope, (1.0 + at[0]) * np.array([0.0, W_0[1], W_0[2]]), rtol=1e-7)
+    end = mekf.predict(start, tau_B, h)
+    ends = []
+    for e in (1e-5, -1e-5):
+        moved = start._replace(extras=at + e, P_B=start.P_B)
+        ends.append(mekf.predict(moved, tau_B, h))
+    column = np.concatenate([attitude_error(end.q_IB, ends[0].q_IB), ends[0].P_B]) - np.concatenate(
+        [attitude_error(end.q_IB, ends[1].q_IB), ends[1].P_B]
+    )
+    only = start._replace(C=np.diag([0.0] * 6 + [1.0]) + 1e-30 * np.eye(7))
+    np.testing.assert_allclose(mekf.predict(only, tau_B, h).C[:6, 6], column / 2e-5, rtol=0, atol=2e-4)
+    np.testing.assert_allclose(mekf.covariance(start)[:6, :6], 1e-6 * np.eye(6), atol=1e-12)

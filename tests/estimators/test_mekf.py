@@ -163,7 +163,7 @@ def retracted(q_IB, x, d, C):
     d_9 = np.concatenate([d, d[:3]])
     C_9 = np.zeros((9, 9), dtype=object)
     C_9[:6, :6] = C
-    (q_new, x_new), reset = mekf_kernels._retract(q_IB, x, d_9, C_9)
+    q_new, x_new, reset = mekf_kernels._retracted(q_IB, x, d_9, C_9)
     return q_new, x_new, reset[:6, :6]
 
 

@@ -86,7 +86,29 @@ def test_linearising_again_keeps_a_filter_honest_at_a_rate_where_it_is_too_sure(
     assert again.rms_deg < once.rms_deg
 
 
-@pytest.mark.parametrize("name", ["dqekf-rk4", "dqekf-vi4", "dqekf-exact"])
+@pytest.mark.parametrize("name", ["mekf-sigma", "map"])
+def test_the_independent_checks_reach_the_bound_and_know_it(name):
+    # 100 trials: RMS to three sigma, 0.1; the band of NEES is that of one instant, 95 %.
+    (point,) = sample_rate.study(attitude.Tumble(), filters.chosen([name], filters.ATTITUDE), [0.1], 100, seed=0)
+    assert point.lost == 0 and point.consistent and abs(point.ratio - 1.0) < 0.1
+    assert point.nees_inertial == pytest.approx(point.nees, abs=0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(501, 506))
+def test_the_conserved_chart_is_in_its_band_and_at_the_bound_at_every_rate(seed):
+    """Five seeds nothing was chosen on; with 6 rates each of 30 an honest filter is outside in 1.5 on average.
+
+    Per seed, 3 or more of 6 outside has probability 0.2 %, 2 or more 3 % (rates share their first rates' errors).
+    """
+    wanted = filters.chosen(["mekf-conserved"], filters.ATTITUDE)
+    rates = [10.0, 1.0, 0.5, 0.2, 0.1, 0.05]
+    points = list(sample_rate.study(attitude.Tumble(), wanted, rates, 2000, seed=seed))
+    assert sum(p.consistent for p in points) >= 4
+    assert all(p.lost == 0 and p.ratio < 1.03 for p in points)
+
+
+@pytest.mark.parametrize("name", ["dqekf-rk4", "dqekf-vi4", "dqekf-exact", "dqekf-conserved"])
 def test_pose_filters_reach_the_bound_and_know_it(name):
     # As above: the RMS of 100 trials scatters by about 3.5 %, three sigma are 0.1.
     wanted = filters.chosen([name], filters.POSE)
@@ -101,7 +123,11 @@ def point(name, rate, rms, lost=0, consistent=True):
 
 def test_the_advice_names_the_lowest_rate_that_meets_the_accuracy_with_no_trial_lost():
     measured = [point("a", 1.0, 0.2), point("a", 0.5, 0.4), point("b", 0.5, 0.9), point("b", 0.1, 0.3, lost=1)]
-    assert "down to 0.5 Hz, 18 deg of turn per sample, by a (0.4 deg, NEES 6)" in sample_rate.advice(measured, 0.5)
+    said = sample_rate.advice(measured, 0.5)
+    assert "down to 0.5 Hz, 18 deg of turn per sample, by a (0.4 deg, NEES 6)" in said
+    assert said.endswith("Advice: use a at 0.5 Hz.")
+    doubtful = [point("a", 0.5, 0.4, consistent=False), point("map", 1.0, 0.1), point("b", 1.0, 0.2)]
+    assert sample_rate.advice(doubtful, 0.5).endswith("Advice: use b at 1 Hz.")
     assert sample_rate.advice(measured, 0.1).startswith("No filter of these meets 0.1 deg RMS")
 
 
@@ -138,7 +164,7 @@ def test_the_command_prints_its_contract_and_writes_table_and_figure(tmp_path, c
         (["--problem", "orbit"], "gnc: --problem: 'orbit' is neither attitude nor pose"),
         (
             ["--problem", "pose", "--outliers", "0.1"],
-            "gnc: --outliers, --drop-outs and --inertia-error are for the attitude",
+            "gnc: --outliers, --drop-outs, --inertia-error, --inertia, --w0-deg-s, --vectors: for the",
         ),
         (["--filters", "mekf-inertia"], "gnc: --filters: mekf-inertia looks for an unknown inertia; say how wrong"),
         (["--trials", "0"], "gnc: --trials: expected a whole number > 0, got 0"),
@@ -149,3 +175,43 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, arguments, m
     captured = capsys.readouterr()
     assert captured.err.startswith(message) and captured.err.count("\n") == 1 and captured.out == ""
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "cases"),
+    [
+        ("noise", ["--sigmas-arcsec", "3600,36", "--vectors", "1,0,0;0,0,2"], ['3600"', '36"']),
+        (
+            "duration",
+            ["--durations-s", "20,40", "--inertia", "1,2,2.5,0.1,0,0", "--sigma-arcsec", "360"],
+            ["20 s", "40 s"],
+        ),
+        ("bodies", ["--count", "2", "--duration-s", "20"], ["body 0", "body 1"]),
+    ],
+)
+def test_grids_print_their_contract_and_write_table_and_figure(tmp_path, capsys, command, options, cases):
+    more = ["--trials", "4", "--rates", "1", "--seed", "3", "--json", "--out", str(tmp_path)]
+    more += ["--duration-s", "20"] if command == "noise" else []
+    assert main(["study", command, *options, *more]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["study"] == command and "mekf-conserved: NEES in its 95 % band" in found["advice"]
+    assert list(dict.fromkeys(p["case"] for p in found["points"])) == cases
+    assert {p["filter"] for p in found["points"]} == {"mekf-exact", "mekf-conserved"}
+    assert (tmp_path / f"{command}.csv").exists() and (tmp_path / f"{command}.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sigma-deg", "1", "--sigma-arcsec", "36"], "give one of them"),
+        (["--sigma-deg", "0"], "expected a number > 0"),
+        (["--inertia", "1,2"], "expected 3 or 6 numbers, got 2"),
+        (["--inertia", "1,1,5"], "--inertia"),
+        (["--vectors", "1,0,0;2,0,0"], "not parallel"),
+        (["--w0-deg-s", "1,2"], "expected 3 numbers, got 2"),
+        (["--problem", "pose", "--inertia", "1,2,2"], "for the attitude problem"),
+    ],
+)
+def test_what_cannot_be_studied_is_refused_in_one_line(tmp_path, capsys, options, message):
+    assert main(["study", "sample-rate", *options, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,236 @@
+"""How mean and covariance of an attitude filter move: by a method of a name, or by the one that resolves enough.
+
+    move(q, P, C, *given) -> q, P, F C F^T     transition: q, P, F     gains: q, P, F, G     mean: q, P
+
+given = (tau_B, J, rho_B at the start, rho_B at the end, h). `Automatic` takes for every trial by itself
+
+    exact drift       no torque and no wheels: one step of any length, without truncation error
+    Taylor series     otherwise: order 8 with the wheels' run-up in its recurrence, in as many substeps as keep its
+                      truncation error small against the covariance (`taylor.count`)
+
+Both are counts of steps, one of them zero, so that no trial depends on its neighbours and nothing branches. `ByName`
+holds the wheels at the mean of both ends, which makes any method one of second order in their run-up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gnc import quaternion
+from gnc.batch import Kernel, batched, maximum, where
+from gnc.estimators.kalman import propagate_kernel, symmetric_product
+from gnc.estimators.mekf_kernels import moving_kernel
+from gnc.integrators import free_drift, taylor
+from gnc.integrators.principal import principal
+from gnc.integrators.substeps import ANGLE, count, substepped
+from gnc.integrators.table import AttitudeMethod
+from gnc.linalg import zeros
+
+Array = Any
+
+FINER = 3.0  # substeps per substep of the motion alone: a filter without process noise sees its truncation error
+NODES, REACH = free_drift.NODES[2], free_drift.REACHES[2]  # of the exact drift, and its longest step [rad]
+MEAN_NODES = 14  # of the exact drift without its Jacobian: 6 + 1.6 REACH
+NOTHING, UNMOVED = np.zeros((6, 6)), (np.eye(6), np.zeros((6, 3)))
+
+
+class Plan(NamedTuple):
+    """How many steps each trial takes; NaN for a lost one."""
+
+    exact: Array
+    taylor: Array
+
+
+class ProcessModel(Protocol):
+    """What moves a belief."""
+
+    wheels: bool
+
+    def move(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
+        """Return attitude, momentum, and the covariance of (a, dP)."""
+
+    def mean(self, q_IB: Array, P_B: Array, C: Array, *given: Array, at: Array) -> tuple[Array, Array]:
+        """Return attitude and momentum; `at` is a momentum near all P_B, and tells with C in how many steps."""
+
+    def transition(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
+        """Return attitude, momentum, and F over (a, dP)."""
+
+    def gains(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the same with G, the derivative for the torque."""
+
+
+def _steps(extent: Any, reach: float) -> Any:
+    """Return how many steps of at most `reach` an extent takes; NaN if too many."""
+    n = maximum(-np.floor(extent * (-1.0 / reach)), 1.0)
+    return where(n <= taylor.MOST, n, math.nan)
+
+
+@batched("(3),(6,6),(3),(3,3),(3),(3),()->(),()")
+def plan(P_B, C, tau_B, J, rho_B, rho_end, h):
+    """Return the numbers of exact drifts and of Taylor steps, one of which is zero."""
+    ramp_B = rho_end - rho_B
+    free = tau_B @ tau_B + rho_B @ rho_B + ramp_B @ ramp_B == 0.0
+    drifts = _steps(taylor.angle(P_B, tau_B, J, rho_B, ramp_B, h), REACH)
+    return where(free, drifts, 0.0), where(free, 0.0, taylor.count(P_B, C, tau_B, J, rho_B, ramp_B, h))
+
+
+_, _drift = free_drift.kernels(NODES)
+_drift_mean, _ = free_drift.kernels(MEAN_NODES)
+
+
+@batched("(4),(3),(6,6),(3),(3,3),()->(4),(3),(6,6)")
+def _drift_covariance(q_IB, P_B, C, moments, axes, h):
+    q_IB, P_B, F = _drift(q_IB, P_B, moments, axes, h)
+    return q_IB, P_B, symmetric_product(F, C)
+
+
+@batched("(4),(3),(6,6),(3),(3,3),()->(4),(3),(6,6)")
+def _drift_transition(q_IB, P_B, F, moments, axes, h):
+    q_IB, P_B, F_step = _drift(q_IB, P_B, moments, axes, h)
+    return q_IB, P_B, F_step @ F
+
+
+@batched("(4),(3),(3),(3),(3,3),(3),()->(4),(3),(3)")
+def _taylor_mean(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
+    q_IB, P_B, rho_B, _, _ = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
+    return quaternion.normalize(q_IB), P_B, rho_B
+
+
+@batched("(4),(3),(6,6),(3),(3),(3,3),(3),()->(4),(3),(6,6),(3)")
+def _taylor_covariance(q_IB, P_B, C, rho_B, tau_B, J, ramp_B, h):
+    q_IB, P_B, rho_B, F, _ = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
+    return quaternion.normalize(q_IB), P_B, symmetric_product(F, C), rho_B
+
+
+@batched("(4),(3),(6,6),(6,3),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3),(3)")
+def _taylor_gains(q_IB, P_B, F, G, rho_B, tau_B, J, ramp_B, h):
+    q_IB, P_B, rho_B, F_step, G_step = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
+    return quaternion.normalize(q_IB), P_B, F_step @ F, F_step @ G + G_step, rho_B
+
+
+@batched("(),(3),(3),()->(),(3)")
+def _parts(n, rho_B, rho_end, h):
+    """Return length and run-up of one of n substeps."""
+    part = 1.0 / where(n == 0.0, 1.0, n)
+    return h * part, (rho_end - rho_B) * part
+
+
+@batched("(3),(3,3),()->(),()")
+def _drift_plan(P_B, J, h):
+    none = zeros(3)
+    n = _steps(taylor.angle(P_B, none, J, none, none, h), REACH)
+    return n, h / n
+
+
+def free_transition(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Array) -> tuple[Array, Array, Array]:
+    """Return attitude, momentum and F of a free body without wheels, as `Automatic` moves it."""
+    n, part = _drift_plan(P_B, J, h)
+    return _drift_transition.repeat(n, q_IB, P_B, UNMOVED[0], *principal(J), part)
+
+
+@dataclass(frozen=True, eq=False)
+class Automatic:
+    """Exact drift where it applies, Taylor series elsewhere."""
+
+    J: Array
+    wheels: bool = True
+
+    def __post_init__(self) -> None:
+        """Find the principal axes once."""
+        object.__setattr__(self, "_axes", principal(self.J))
+
+    def __str__(self) -> str:
+        return f"exact drift; under torque or wheels a Taylor series of order {taylor.ORDER}, by the covariance"
+
+    def plan(self, P_B: Array, C: Array, *given: Array) -> Plan:
+        """Tell what moves each trial."""
+        return Plan(*plan(P_B, C, *given))
+
+    def move(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
+        """Return attitude, momentum, and the covariance of (a, dP)."""
+        drifts, steps, given = self._divided(P_B, C, tau_B, J, rho_B, rho_end, h)
+        q_IB, P_B, C = _drift_covariance.repeat(drifts[0], q_IB, P_B, C, *drifts[1:])
+        return _taylor_covariance.repeat(steps, q_IB, P_B, C, *given)[:3]
+
+    def mean(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h, at):
+        """Return attitude and momentum."""
+        drifts, steps, given = self._divided(at, C, tau_B, J, rho_B, rho_end, h)
+        q_IB, P_B = _drift_mean.repeat(drifts[0], q_IB, P_B, *drifts[1:])
+        return _taylor_mean.repeat(steps, q_IB, P_B, *given)[:2]
+
+    def transition(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
+        """Return attitude, momentum, and F over (a, dP)."""
+        drifts, steps, given = self._divided(P_B, C, tau_B, J, rho_B, rho_end, h)
+        q_IB, P_B, F = _drift_transition.repeat(drifts[0], q_IB, P_B, UNMOVED[0], *drifts[1:])
+        return _taylor_gains.repeat(steps, q_IB, P_B, F, UNMOVED[1], *given)[:3]
+
+    def gains(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
+        """Return attitude, momentum, F and G, by the Taylor series: the exact drift has no derivative for a torque."""
+        n = taylor.count(P_B, C, tau_B, J, rho_B, rho_end - rho_B, h)
+        part, ramp_B = _parts(n, rho_B, rho_end, h)
+        return _taylor_gains.repeat(n, q_IB, P_B, *UNMOVED, rho_B, tau_B, J, ramp_B, part)[:4]
+
+    def _divided(self, P_B, C, tau_B, J, rho_B, rho_end, h):
+        """Return count and arguments of the exact drifts, the count of Taylor steps, and their arguments."""
+        moments, axes = self._axes if J is self.J else principal(J)
+        drifts, steps = plan(P_B, C, tau_B, J, rho_B, rho_end, h)
+        part, ramp_B = _parts(steps, rho_B, rho_end, h)
+        return (drifts, moments, axes, _parts(drifts, rho_B, rho_end, h)[0]), steps, (rho_B, tau_B, J, ramp_B, part)
+
+
+@dataclass(frozen=True, eq=False)
+class ByName:
+    """A method of `gnc.integrators.table`, in substeps by the angle, or in one step whatever the angle."""
+
+    method: AttitudeMethod
+    divide: bool = True
+    jacobian: Any = None  # of one step, instead of the method's own
+
+    def __post_init__(self) -> None:
+        """Look up once what moves the mean and the covariance."""
+        one, longest = self.jacobian or self.method.step_jacobian, None
+        whole = one
+        if self.divide and self.method.substep is not None and isinstance(one, Kernel):
+            longest = np.array(FINER * ANGLE / self.method.substep)
+            whole = substepped(self.method.step, one, float(longest))[1]
+        for name, value in {"_one": one, "_whole": whole, "_longest": longest}.items():
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        return self.method.source
+
+    @property
+    def wheels(self) -> bool:
+        """Whether the body may have wheels."""
+        return self.method.wheels
+
+    def move(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
+        """Return attitude, momentum, and the covariance of (a, dP)."""
+        if not isinstance(self._one, Kernel):
+            q_IB, P_B, F = self.transition(q_IB, P_B, C, tau_B, J, rho_B, rho_end, h)
+            return q_IB, P_B, propagate_kernel(6)(C, F, NOTHING)
+        given = tau_B, J, middle(rho_B, rho_end)
+        n = np.ones(()) if self._longest is None else count(P_B, *given, h, self._longest)
+        return moving_kernel(self._one).repeat(n, q_IB, P_B, C, *given, h / n)
+
+    def mean(self, q_IB, P_B, C, *given, at):
+        """Return attitude and momentum."""
+        return self.gains(q_IB, P_B, C, *given)[:2]
+
+    def transition(self, q_IB, P_B, C, *given):
+        """Return attitude, momentum, and F over (a, dP)."""
+        return self.gains(q_IB, P_B, C, *given)[:3]
+
+    def gains(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
+        """Return attitude, momentum, F and G."""
+        q_IB, P_B, F, G = self._whole(q_IB, P_B, tau_B, J, middle(rho_B, rho_end), h)
+        return quaternion.normalize(q_IB), P_B, F, G
+
+
+def middle(rho_B: Array, rho_end: Array) -> Array:
+    """Return the wheels' momentum in the middle of a step."""
+    return rho_B if rho_end is rho_B else 0.5 * (rho_B + rho_end)
