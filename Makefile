@@ -26,7 +26,7 @@ demo: venv ## fly the main closed loop, a small Monte Carlo and a filter study; 
 	$(BIN)/gnc --version
 	$(BIN)/gnc run pointing --trials 20 --out out/demo/pointing
 	$(BIN)/gnc report out/demo/pointing
-	$(BIN)/gnc monte-carlo pointing --trials 200 --set duration_s=1800 --out out/demo/monte-carlo
+	$(BIN)/gnc monte-carlo pointing --trials 200 --set run.duration_s=3600 --out out/demo/monte-carlo
 	$(BIN)/gnc report out/demo/monte-carlo
 	$(BIN)/gnc study sample-rate --rates 5,1,0.2,0.1 --trials 50 --out out/demo/study
 	@echo 'open out/demo/pointing/report.html; more: gnc list'

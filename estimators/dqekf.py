@@ -252,7 +252,9 @@ class DqEkf:
         return expected, self._wide(expected.H, slice(0, 0), 0.0) if self.extras else expected.H
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
+        """Return H over (dxi, dchi, extras), of which one part is a bias of the sensor."""
         lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
-        wide = np.zeros((*lead, H.shape[-2], self.size))
-        wide[..., :12], wide[..., 12 + part.start : 12 + part.stop] = H, H_bias
-        return wide
+        m, size = H.shape[-2], part.stop - part.start
+        none = lambda n: np.zeros((*lead, m, n))  # noqa: E731
+        columns = [H + none(12), none(part.start), none(size) + H_bias, none(self.size - 12 - part.stop)]
+        return np.concatenate(columns, axis=-1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gnc import dual_quaternion
 from gnc.batch import Kernel, batched, maximum, minimum, where
-from gnc.estimators.kalman import symmetric_product, update_kernel
+from gnc.estimators.kalman import propagated, symmetric_product, update_kernel
 from gnc.lie import se3_right_jacobian, se3_right_jacobian_inverse
 from gnc.linalg import block, identity, zeros
 
@@ -31,7 +31,7 @@ def propagation_kernel(k: int) -> Kernel:
         for i in range(k):
             half[12 + i, 12 + i] = (0.5 * h) * walk[i]
         Q = block([[Q, zeros(12, k)], [zeros(k, 12), zeros(k, k)]])
-        return symmetric_product(whole, C + half) + (Q + half)
+        return propagated(whole, C + half, 12) + (Q + half)
 
     return propagate
 

@@ -11,7 +11,7 @@ from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.batch.layout import Layout
 from gnc.estimators.conserved_chart import retract
-from gnc.estimators.kalman import symmetric_product, update_kernel
+from gnc.estimators.kalman import propagated, symmetric_product, update_kernel
 from gnc.lie import so3_right_jacobian
 from gnc.linalg import block, cross, identity, skew, solve3, zeros
 
@@ -28,7 +28,7 @@ def moving_kernel(step_jacobian: Kernel) -> Kernel:
     @batched("(4),(3),(6,6),(3),(3,3),(3),()->(4),(3),(6,6)")
     def move(q_IB, P_B, C, tau_B, J, rho_B, h):
         q_IB, P_B, F, _ = step_jacobian(q_IB, P_B, tau_B, J, rho_B, h)
-        return quaternion.normalize(q_IB), P_B, symmetric_product(F, C)
+        return quaternion.normalize(q_IB), P_B, propagated(F, C, 6)
 
     return move
 
@@ -51,7 +51,7 @@ def _augmented(C, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
     for i in range(k):
         half[6 + i, 6 + i] = (0.5 * h) * walk[i]
     Q = block([[Q, zeros(6, k)], [zeros(k, 6), zeros(k, k)]])
-    return symmetric_product(_whole(F, B, T_0, D_0, T_1, D_1, h), C + half) + (Q + half)
+    return propagated(_whole(F, B, T_0, D_0, T_1, D_1, h), C + half, 6) + (Q + half)
 
 
 @functools.cache

@@ -94,7 +94,9 @@ class ProductEkf:
         d, C, S, nis, used = update_kernel(self.size, m)(
             belief.C, H, reading.R, y, valid, gate(self.gate_probability, m)
         )
-        return self.moved(belief.x, C, d), Innovation(y, S, nis, np.asarray(used) > 0.0)
+        took = np.asarray(used) > 0.0
+        after = self.moved(belief.x, C, d)
+        return after._replace(C=np.where(took[..., None, None], after.C, belief.C)), Innovation(y, S, nis, took)
 
     def moved(self, x: State, C: Array, d: Array) -> Belief:
         """Return the belief after its mean has moved by d; C is then written in the axes of the new mean."""

@@ -18,7 +18,7 @@ import numpy as np
 from gnc import quaternion
 from gnc.batch import batched
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.kalman import Innovation, symmetric_product
+from gnc.estimators.kalman import Innovation, propagated, symmetric_product
 from gnc.lie import so3_right_jacobian, so3_right_jacobian_inverse
 from gnc.linalg import block, identity, skew, zeros
 
@@ -76,7 +76,7 @@ def relinearised(q_IB, P_B, C, q_about, P_about, q_1, P_1, F, Q):
     to_inertial = _shear(-skew(P_1))
     F = to_inertial @ F @ _shear(skew(P_about))
     start = _both(so3_right_jacobian_inverse(a), quaternion.to_matrix(turn)) @ _shear(-skew(P_B))
-    C = symmetric_product(F @ start, C) + symmetric_product(to_inertial, Q)
+    C = propagated(F @ start, C, 6) + symmetric_product(to_inertial, Q)
     deviation = F @ deviation
     a, turn = deviation[:3], quaternion.exp(deviation[:3])
     P_new = quaternion.inverse_rotate(turn, P_1 + deviation[3:])

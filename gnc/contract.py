@@ -13,7 +13,6 @@ import numpy as np
 from gnc.batch import recording
 from gnc.errors import PartError
 
-Array = Any
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
 
 
@@ -141,8 +140,8 @@ class _Guarded:
         object.__setattr__(self, "_checks", checks)
         object.__setattr__(self, "_source", source)
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return type(self._part)
 
     def __getattr__(self, name: str) -> Any:

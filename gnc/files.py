@@ -1,11 +1,13 @@
 """Files that are either whole or absent: written beside their place, then moved into it; their errors in one line."""
 
 import errno
+import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from gnc.errors import InputError
 
@@ -24,17 +26,39 @@ REMEDIES = {
 def read_regular(path: Path, most_bytes: int, what: str = "a file") -> bytes:
     """The content of a regular file of limited size: a FIFO does not block, a device does not fill the memory."""
     try:
+        if os.path.isdir(path):
+            raise InputError(f"{path}: is a directory; give {what}")
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             state = os.fstat(file.fileno())
-            if stat.S_ISDIR(state.st_mode):
-                raise InputError(f"{path}: is a directory; give {what}")
             if not stat.S_ISREG(state.st_mode):
                 raise InputError(f"{path}: is not a regular file; give {what}")
             if state.st_size > most_bytes:
                 raise InputError(f"{path}: {state.st_size} bytes are too many; {what} has at most {most_bytes}")
             return file.read(most_bytes + 1)
     except OSError as error:
-        raise InputError(f"{path}: {_remedy(error).lower()}; give {what} that can be read") from None
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}; give {what} that can be read") from None
+
+
+def read_text(path: Path, most_bytes: int, what: str) -> str:
+    """The text of a regular file of limited size, in UTF-8 with or without a byte order mark."""
+    content = read_regular(path, most_bytes, what)
+    if b"\0" in content:
+        raise InputError(f"{path}: is binary; give {what}, which is text")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line} is not UTF-8; save the file as UTF-8") from None
+
+
+def read_json(path: Path, most_bytes: int, what: str) -> Any:
+    """The content of a JSON file of limited size and depth."""
+    try:
+        return json.loads(read_text(path, most_bytes, what))
+    except RecursionError:
+        raise InputError(f"{path}: is nested too deeply; give {what}") from None
+    except ValueError as error:
+        raise error if isinstance(error, InputError) else InputError(f"{path}: is damaged ({error})") from None
 
 
 @contextmanager
@@ -47,6 +71,19 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Leave no empty folder behind where the block ends with an error and made one."""
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
+        raise
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class OwnPart(Part):
     component: Component
     """The class and its arguments."""
 
-    def construct(self, **given: Any) -> Any:
+    def made(self, **given: Any) -> Any:
         """Build the class with its arguments, and with whatever of `given` its constructor asks for by name."""
         return guarded(self.component.build(**_asked(self.component, given)), self.slot, self.component.source)
 
@@ -96,7 +96,7 @@ def _descendants(cls: type[Part]) -> list[type[Part]]:
 def slot_type(slot: str, default: str | None = None) -> Any:
     """The type of a field that holds a part of a slot: one of its kinds, told apart by `kind`."""
     found = kinds(slot)
-    members = Union[tuple(found.values())]  # noqa: UP007  (made at run time)
+    members: Any = Union[tuple(found.values())]  # noqa: UP007  (made at run time)
     spelled = BeforeValidator(functools.partial(_spelled, slot, default))
     return Annotated[members, Field(discriminator="kind"), spelled, _Spellings(slot)]
 

@@ -244,9 +244,12 @@ class _Discovery:
                 self.rows[key] = source.rows(k, 1, iter([True] * len(symbols)))
         columns, rows = dict(enumerate(state.T)), iter([row for key in clock.symbols for row in self.rows[key]])
         for one in recorder.given:
-            if one.memory is None:
-                block = next(rows).read(recorder.trials, one.size)
-            else:  # what is known of a parameter is its change
+            given = next(rows) if one.memory is None else None
+            if not one.size:
+                continue
+            if given is not None:
+                block = given.read(recorder.trials, one.size)
+            elif one.memory is not None:  # what is known of a parameter is its change
                 memory = one.memory.reshape(recorder.trials if one.trial_step else 1, one.size)
                 block = memory + self.rows.get(id(one.original), [0.0])[0]
             columns |= {one.slot + i: column for i, column in enumerate(block.T)}

@@ -34,12 +34,12 @@ class StateSlots:
         loop, state = flying.loop, flying.state()
         self._happened = np.full(trials_of(state), np.nan)
         now = loop.plant.report(state.truth) if loop.delay and report is None else report
-        move = (state.command, now) if loop.delay else ()
+        move = state.command, now
         marks, measured = most_waiting(loop)
         taken = tuple((measurements[name],) * n for name, n in measured.items() if name in measurements)
         self._names = [name for name in measured if name in measurements]
         happened = tuple(self._happened for _ in state.happened)
-        self._empty = state._replace(happened=happened, moves=(move,) * marks, taken=taken)
+        self._empty = state._replace(happened=happened, moves=(move,) * marks if loop.delay else (), taken=taken)
         self.packing = Packing(self._empty, shared)
 
     def fits(self, flying: Flying, measurements: dict[str, Any]) -> bool:

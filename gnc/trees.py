@@ -99,11 +99,11 @@ class Packing:
             arrays = list(map(np.asarray, self.arrays(tree)))
         except TypeError:
             return False
-        kinds = [(x.shape, x.dtype) for x in arrays]
         shapes = [
             core if common else (self.trials, *core) for core, common in zip(self.cores, self.common, strict=True)
         ]
-        return kinds == [(shape, bool if test else float) for shape, test in zip(shapes, self.tests, strict=True)]
+        tests = [x.dtype == bool for x in arrays]
+        return [x.shape for x in arrays] == shapes and tests == self.tests
 
     def pack(self, tree: Tree) -> np.ndarray:
         """Return the numbers of a tree that fits."""

@@ -16,7 +16,9 @@ from gnc.scenarios import exits
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
 from gnc.scenarios.export import app as export
+from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
+from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
 
 if TYPE_CHECKING:
@@ -104,6 +106,8 @@ def _parts(
     from gnc.scenarios import display
     from gnc.scenarios.missions import catalogue
 
+    rows: list[tuple[str, ...]]
+    header: tuple[str, ...]
     if slot is not None and kind is not None:
         rows = list(catalogue.fields(catalogue.part(slot, kind)))
         header = ("field", "default", "value", "what it is")
@@ -187,6 +191,8 @@ def _fly(
 
 
 app.command("replay")(replay)
+app.command("tune")(tune)
+app.command("calibrate")(calibrate)
 
 
 @app.command("simulate")

@@ -84,7 +84,9 @@ def _inertia(text: str) -> Any:
     import numpy as np
 
     parts = text.split(",")
-    x = _numbers("--inertia", text, 6 if len(parts) == 6 else 3)
+    if len(parts) not in (3, 6):
+        raise InputError(f"--inertia: expected 3 numbers, or 6 with the products, and commas between, got {text!r}")
+    x = _numbers("--inertia", text, len(parts))
     xy, xz, yz = x[3:] if len(x) == 6 else (0.0, 0.0, 0.0)
     return np.array([[x[0], xy, xz], [xy, x[1], yz], [xz, yz, x[2]]])
 
@@ -104,6 +106,8 @@ def _write(path: Path, found: Any) -> None:
 
     from gnc.files import replacing
 
+    if path.suffix not in ("", ".npz"):
+        raise InputError(f"--out {path}: ends with {path.suffix}; give a file that ends with .npz")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path.with_suffix(".npz")) as temporary, temporary.open("wb") as file:

@@ -6,11 +6,14 @@ import importlib
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gnc.errors import InputError
+
+if TYPE_CHECKING:
+    from gnc.batch import Kernel
 
 app = typer.Typer(no_args_is_help=True, help="Write kernels and flight software as C.", rich_markup_mode=None)
 
@@ -38,7 +41,7 @@ def export_one_kernel(
     print(json.dumps({"kernel": what, "function": name, "files": files}) if as_json else "\n".join(files))
 
 
-def _kernel(what: str):  # type: ignore[no-untyped-def]
+def _kernel(what: str) -> Kernel:
     """Find a kernel by the name of its module, or of a file, and its own."""
     from gnc.batch import Kernel
 

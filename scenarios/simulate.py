@@ -84,7 +84,7 @@ def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, Recorder]:
     name, own = next(iter(software.items()))
     kind = RECORDERS.get(type(own.navigation.inner))
     if kind is None:
-        navigation = mission.software[name].navigation.kind
+        navigation = mission.software[name].navigation.kind_name()
         raise InputError(
             f"software.{name}.navigation: replay has no {navigation!r}; give one that it has, such as mekf"
         )

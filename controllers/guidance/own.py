@@ -38,5 +38,5 @@ class OwnGuidance(OwnPart, GuidancePart):
 
     def build(self, known: Known) -> Guidance:
         """Return the guidance."""
-        own = self.construct(**known.offered())
+        own = self.made(**known.offered())
         return own if hasattr(own, "guide") else _OwnPlan(own)

@@ -21,4 +21,4 @@ class OwnLaw(OwnPart, LawPart):
 
     def build(self, known: Known) -> Law:
         """Return the law."""
-        return self.construct(**known.offered())
+        return self.made(**known.offered())

@@ -34,14 +34,14 @@ class OwnNavigation(OwnPart, NavigationPart):
         """Return the filter in the loop and what it believes at time zero."""
         if known.nominal.M is not None or self.of:
             return self._of_poses(known, truth, reference)
-        filter_ = self.construct(**known.offered())
+        filter_ = self.made(**known.offered())
         given = known, start, truth, reference
         return started(filter_, self.start, given, {}, ungated_s=self.ungated_s)
 
     def _of_poses(self, known: Known, truth: Any, reference: Any) -> tuple[Navigation, Any]:
         """Return a filter of poses; J and M are those of the craft that it is of."""
         nominal = other(known, self.of, "of") if self.of else known.nominal
-        filter_ = self.construct(**known.offered() | {"J": nominal.J, "M": nominal.M})
+        filter_ = self.made(**known.offered() | {"J": nominal.J, "M": nominal.M})
         belief = filter_.start(*self.start_pose.draw(known.draws, truth[self.of] if self.of else truth, reference))
         whole = {"C", "recoveries"} <= set(getattr(belief, "_fields", ()))
         return PoseNavigation(filter_, known, self.of, self.ungated_s, whole, known.planned), belief

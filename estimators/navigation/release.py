@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from gnc import spatial
-from gnc.batch import batched
+from gnc.batch import as_numbers, batched, where
 from gnc.errors import InputError
 from gnc.estimators.navigation.base import Navigation, PoseEstimate
 from gnc.estimators.navigation.dqekf import DqekfPart
 from gnc.estimators.navigation.pose import PoseNavigation
 from gnc.estimators.pose_belief import PoseBelief
-from gnc.events import chosen
 from gnc.history import Signal
 from gnc.linalg import block, zeros
 from gnc.models.craft.base import Report
 from gnc.models.craft.ports import together
 from gnc.models.known import Known
+from gnc.models.parameters import store
 from gnc.models.separation import push, push_impulse
-
-Array = Any
+from gnc.typing import Array
 
 
 class ReleaseBelief(NamedTuple):
@@ -36,54 +36,57 @@ class ReleaseBelief(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReleaseNavigation:
-    """One filter with the cargo and one without; between them the nominal push, as uncertain as the spring is.
+    """A filter that goes on without the cargo, through the nominal push, which is as uncertain as the spring is.
 
     The carrier's flag tells that the cargo is gone, at the end of the interval in which it left.
     """
 
-    before: PoseNavigation
-    after: PoseNavigation
+    inner: PoseNavigation
+    M_both: Array  # (6, 6) with the cargo
+    M_alone: Array  # (6, 6) without
     jump_B: Array  # (6,) of the twist, nominal
     C_jump: Array  # (6, 6) of the twist
 
     @property
     def signals(self) -> Mapping[str, Signal]:
         """What is told of belief and truth."""
-        return self.after.signals
+        return self.inner.signals
 
     def predict(self, belief: ReleaseBelief, command: Any, report: Report, t: Any, h: Any) -> ReleaseBelief:
         """Move over h, and through the release if that has come."""
-        gone = belief.gone > 0.0
-        move = lambda one: one.predict(belief.filter, command, report, t, h)  # noqa: E731
-        if gone.all() or not gone.any():
-            moved = move(self.after if gone.all() else self.before)
-        else:
-            moved = chosen(gone, move(self.after), move(self.before))
-        now = np.asarray(report.flag)
-        leaves = (now > 0.0) & ~gone
-        if leaves.any():
-            chi_B, C = _jumped(moved.chi_B, moved.C, self.jump_B, self.C_jump)
-            moved = chosen(leaves, moved._replace(chi_B=chi_B, C=C), moved)
-        return ReleaseBelief(moved, now)
+        filter_ = copy(self.inner.filter)  # of each trial, with the mass that it has now
+        store(filter_, M=_mass(belief.gone, self.M_both, self.M_alone))
+        moved = replace(self.inner, filter=filter_).predict(belief.filter, command, report, t, h)
+        gone = as_numbers(report.flag)
+        chi_B, C = _jumped(moved.chi_B, moved.C, belief.gone, gone, self.jump_B, self.C_jump)
+        return ReleaseBelief(moved._replace(chi_B=chi_B, C=C), gone)
 
     def update(self, belief: ReleaseBelief, name: str, measurement: Any, t: Any) -> tuple[ReleaseBelief, Any]:
         """Correct with a measurement."""
-        corrected, made = self.after.update(belief.filter, name, measurement, t)
+        corrected, made = self.inner.update(belief.filter, name, measurement, t)
         return belief._replace(filter=corrected), made
 
     def estimate(self, belief: ReleaseBelief, report: Report) -> PoseEstimate:
         """Return pose and twist."""
-        return self.after.estimate(belief.filter, report)
+        return self.inner.estimate(belief.filter, report)
 
     def observe(self, belief: ReleaseBelief, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""
-        return self.after.observe(belief.filter, truth, t)
+        return self.inner.observe(belief.filter, truth, t)
 
 
-@batched("(6),(12,12),(6),(6,6)->(6),(12,12)")
-def _jumped(chi_B, C, jump_B, C_jump):
-    """Return twist and covariance after the push."""
-    return chi_B + jump_B, C + block([[zeros(6, 6), zeros(6, 6)], [zeros(6, 6), C_jump]])
+@batched("(),(6,6),(6,6)->(6,6)")
+def _mass(gone, M_both, M_alone):
+    """Return the inertia of a trial."""
+    return where(gone > 0.0, M_alone, M_both)
+
+
+@batched("(6),(12,12),(),(),(6),(6,6)->(6),(12,12)")
+def _jumped(chi_B, C, before, after, jump_B, C_jump):
+    """Return twist and covariance, after the push where the cargo has just left."""
+    leaves, none = (before == 0.0) & (after > 0.0), zeros(6, 6)
+    more = block([[none, none], [none, where(leaves, C_jump, none)]])
+    return chi_B + where(leaves, jump_B, 0.0 * jump_B), C + more
 
 
 class ReleaseDqekfPart(DqekfPart):
@@ -105,14 +108,16 @@ class ReleaseDqekfPart(DqekfPart):
         if self.inertia_sigma_percent > 0.0:
             raise InputError("inertia_sigma_percent: a filter that changes its mass estimates none; set 0")
         M, M_both = known.M, together(known, (release.cargo,))
-        whole, alone = (self.filter(known.nominal._replace(M=one), known) for one in (M_both, M))
-        x, C = self.start.draw(known.draws, truth, reference)
-        make = lambda one: PoseNavigation(one, known, ungated_s=self.ungated_s)  # noqa: E731
-        belief = whole.start(x, C)
+        filter_ = self.filter(known.nominal._replace(M=M_both), known)
+        belief = filter_.start(*self.start.draw(known.draws, truth, reference))
+        inner = PoseNavigation(filter_, known, ungated_s=self.ungated_s)
         if not self.knows_release:
-            return make(whole), belief
-        jump = self._jump(release, known.nominal.port, M, M_both - M)
-        return ReleaseNavigation(make(whole), make(alone), *jump), ReleaseBelief(belief, np.zeros(known.trials))
+            return inner, belief
+        port = known.nominal.port
+        if port is None:
+            raise InputError("port: a release takes a craft with a port; give it one")
+        jump = self._jump(release, port, M, M_both - M)
+        return ReleaseNavigation(inner, M_both, M, *jump), ReleaseBelief(belief, np.zeros(known.trials))
 
     def _jump(self, release: Any, port: Array, M: Array, M_cargo: Array) -> tuple[Array, Array]:
         """Return the jump (6) of the twist by the nominal push, and its covariance."""

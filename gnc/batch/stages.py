@@ -127,7 +127,7 @@ class Stages:
 
     def _stages(self) -> list[int]:
         """Return the stage of every entry."""
-        first = {}
+        first: dict[int, int] = {}
         for number, cut in enumerate(self.cuts):
             size = cut.returned.size if cut.returned else 0
             first |= dict.fromkeys(range(cut.slot, cut.slot + size), number + 1)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from gnc.config.problems import describe
 from gnc.config.schema import unfit
 from gnc.errors import InputError
+from gnc.files import read_text
 
 LARGEST_FILE = 1_000_000  # bytes; data of this size belong in a file of their own
 
@@ -103,25 +104,7 @@ def validate(data: dict[str, Any], model: type[Model], source: str, directory: P
 
 def text_of(path: Path) -> str:
     """The text of a file that may be anything."""
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: is a directory; give a TOML file")
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path}: is not a regular file; give a TOML file")
-        if (size := path.stat().st_size) > LARGEST_FILE:
-            raise InputError(f"{path}: {size} bytes are too many; a configuration has at most {LARGEST_FILE}")
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path}: {(error.strerror or str(error)).lower()}; give a TOML file that can be read"
-        ) from None
-    if b"\0" in content:
-        raise InputError(f"{path}: is binary; give a TOML file, which is text")
-    try:
-        return content.decode("utf-8-sig")  # some editors begin a file with a byte order mark
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line} is not UTF-8; save the file as UTF-8") from None
+    return read_text(path, LARGEST_FILE, "a TOML file")
 
 
 def _syntax(message: str, text: str) -> str:

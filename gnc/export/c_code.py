@@ -153,7 +153,7 @@ class _Statements:
 
     def lines(self, results: Sequence[int], targets: Sequence[str]) -> list[str]:
         """Return all statements."""
-        found = []
+        found: list[str] = []
         for index in sorted(self.tape.needed(results)):
             entry = self.tape.entries[index]
             if entry.op == "input":

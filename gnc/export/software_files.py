@@ -70,7 +70,7 @@ def _step(unit: CUnit, software: Software, tick: SoftwareTick, name: str) -> Non
         places |= dict(zip(slots, _places(own, "inputs"), strict=True))
     tables = []
     for number, one in enumerate(one for one in recorder.given if one.memory is not None):
-        values = np.ravel(one.memory)[: one.size]
+        values = np.ravel(np.asarray(one.memory))[: one.size]
         tables.append(
             f"    static const double p{number}[{one.size}] = {{{', '.join(map(literal, values.tolist()))}}};"
         )

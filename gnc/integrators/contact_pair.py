@@ -93,7 +93,7 @@ def _sweep(G: Array, bias: Array, touching: Array, mu: Array) -> tuple[Array, Ar
         new = Lam.copy()
         relax = 1.0 if sweep < FULL_SWEEPS else 0.5
         for c in np.nonzero(touching.any(0))[0]:
-            _project(new, G, bias, 3 * c, mu, touching[:, c], relax)
+            _project(new, G, bias, 3 * int(c), mu, touching[:, c], relax)
         for row in (-2, -1):
             new[:, row] -= (bias[:, row] + _row(G, row, new)) / G[:, row, row]
         found[open_trials] = new

@@ -30,7 +30,7 @@ class Method:
     """A line of the table."""
 
     name: str
-    group: str  # attitude, damped, potential, pose
+    group: str  # attitude, damped, potential, pose, tree, contact
     order: int
     conserves: tuple[str, ...]  # of a free body, to round-off
     source: str
@@ -122,6 +122,11 @@ _ALL: list[Method] = [
     Method("dqvi4", "pose", 4, ("momentum", "energy"), "the same, composed by Suzuki's five stages"),
     Method("quat-rk4", "pose", 4, (), "DQVI section VI, comparator"),
     Method("euler-rk4", "pose", 4, (), "DQVI section VI, comparator with gimbal lock"),
+    Method("tree2", "tree", 2, ("momentum", "joints"), "DQVI for every body, with joints as constraints"),
+    Method("tree4", "tree", 4, ("momentum", "joints"), "the same, composed by Suzuki's five stages"),
+    Method("contact", "contact", 2, ("momentum in flight", "energy in flight"), "PC, derived in docs/contact.md"),
+    Method("pair", "contact", 2, ("momentum of the pair",), "the same between two bodies, by splitting"),
+    Method("scaling", "contact", 2, ("momentum",), "PC with its scaling free, by splitting"),
 ]  # fmt: skip
 
 METHODS = {method.name: method for method in _ALL}

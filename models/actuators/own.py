@@ -54,8 +54,8 @@ class OwnActuator(OwnPart, ActuatorPart):
 
     def truth(self, name: str, draws: Draws) -> OwnEffector:
         """Return the actuator of each trial; the class is given draws and trials if it asks for them."""
-        return OwnEffector(self.construct(draws=draws, trials=len(draws.trials)), self.size)
+        return OwnEffector(self.made(draws=draws, trials=len(draws.trials)), self.size)
 
     def belief(self) -> OwnEffector:
         """Return the actuator as flight software knows it: the same class."""
-        return OwnEffector(self.construct(draws=None, trials=1), self.size)
+        return OwnEffector(self.made(draws=None, trials=1), self.size)

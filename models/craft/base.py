@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,11 +14,14 @@ from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.actuators.effector import Effector
 from gnc.parts import Part, slot_type
+from gnc.typing import Array
 
-Array = Any
-AnyActuator = slot_type("actuator")
-AnySensor = slot_type("sensor")
-AnyLoad = slot_type("load")
+if TYPE_CHECKING:
+    from gnc.models.actuators.effector import ActuatorPart as AnyActuator
+    from gnc.models.loads.base import LoadPart as AnyLoad
+    from gnc.models.sensors.part import SensorPart as AnySensor
+else:
+    AnyActuator, AnySensor, AnyLoad = slot_type("actuator"), slot_type("sensor"), slot_type("load")
 
 
 class CraftPart(Part):
@@ -199,7 +202,7 @@ class Effects:
 
     def observe(self, command: tuple[Array, ...], states: tuple[Array, ...]) -> dict[str, Array]:
         """Return the values of all signals, under the names of the actuators."""
-        found = {}
+        found: dict[str, Array] = {}
         for name, e, u, s in zip(self.names, self.each, command, states, strict=True):
             found |= {f"{name}.{key}": value for key, value in e.observe(u, s).items()}
         return found

@@ -18,8 +18,7 @@ from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.error_state import attitude, rate
 from gnc.parts import OwnPart
-
-Array = Any
+from gnc.typing import Array
 
 SIGNALS = {
     "q_IB": Signal("1", "true attitude, body to inertial, scalar first"),
@@ -122,7 +121,7 @@ class OwnCraftPart(OwnPart, CraftPart):
         """Return the plant of all trials."""
         J, draws = np.array(self.J_kgm2), site.draws
         told = {"J": J, "M": self._inertia(), "mass": self.mass_kg, "reference": site.reference}
-        own = self.construct(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
+        own = self.made(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         effects = Effects.of(self.actuators, site)
         return OwnCraft(own, J, site.sky, loads, effects, site.trials)

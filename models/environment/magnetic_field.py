@@ -59,7 +59,7 @@ class Igrf:
         return turn(np.swapaxes(R_EI, -1, -2), B_E.reshape(shape))
 
     def _fixed(self, epoch: Epoch, t: Array, r_E: Array) -> Array:
-        """Return the field in Earth-fixed axes; the model is linear in time between its epochs, 5 years apart."""
+        """Return the field in Earth-fixed axes; it is linear in time between the epochs of the model, 5 years apart."""
         import ppigrf
 
         ends = [_igrf_date(epoch, time) for time in (t.min(), t.max())]

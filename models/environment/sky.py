@@ -56,7 +56,8 @@ class Sky:
         return found
 
 
-DARK = Surroundings(*np.zeros((3, 3)), np.array([0.0, 0.0, -1.0]), np.array(1.0), np.zeros(3), np.array(0.0))
+NOTHING = np.zeros(3)
+DARK = Surroundings(NOTHING, NOTHING, NOTHING, np.array([0.0, 0.0, -1.0]), np.array(1.0), NOTHING, np.array(0.0))
 
 
 class FreeSpace:

@@ -26,8 +26,8 @@ from gnc.models.craft.pose import PoseCraft
 from gnc.models.happenings.base import EventPart, Happening
 from gnc.models.happenings.capture import riding
 from gnc.models.separation import pushed_apart
+from gnc.typing import Array
 
-Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 EARLY = 1e-6  # [s] by which a time that rounding has moved still counts
 SIGNALS = {
@@ -90,7 +90,7 @@ class Release(Happening):
 
     def happens(self, x: tuple[Any, ...], t: Any) -> Array:
         """Tell where the cargo goes at this time: in all trials that are not lost."""
-        return np.isfinite(x[self._carrier].dq_IB[:, 0]) & (t >= self.time_s - EARLY)
+        return _due(x[self._carrier].dq_IB, t, np.array(self.time_s - EARLY)) > 0.0
 
     def act(self, x: tuple[Any, ...], t: Any) -> tuple[Any, ...]:
         """Part the bodies; the spring's energy is all there before and after."""
@@ -99,22 +99,14 @@ class Release(Happening):
         M = carrier.M - M_cargo
         chi_B, chi_cargo, parting = pushed_apart(carrier.chi_B, M, M_cargo, *self.spring)
         chi_C = dual_quaternion.transform_twist(dual_quaternion.conj(cargo.seat), chi_cargo)
-        gone = body.start(dq_IC, chi_C, cargo.M, effectors=cargo.effectors)
-        momentum_I, energy = body.books(gone)
-        closest = self._clearance(carrier, gone)[:, None]
-        gone = gone._replace(
-            load_B=cargo.load_B,
-            seat=cargo.seat,
-            met=np.concatenate([closest, parting, np.zeros((len(closest), 4))], axis=-1),
-            impulse_I=momentum_I - self._first[0],
-            work=energy - self._first[1],
-        )
-        alone = self._moving(carrier, chi_B, M)._replace(
-            impulse_I=carrier.impulse_I - momentum_I,
-            work=carrier.work + self.spring.energy_J - energy,
-            riders_B=np.zeros_like(carrier.riders_B),
-            flag=1.0 + 0.0 * carrier.flag,
-        )
+        q_IC, P_C, r_I, p_I = body.about_centre(dq_IC, chi_C, cargo.M)
+        moved = {"dq_IB": dq_IC, "chi_B": chi_C, "q_IB": q_IC, "P_B": P_C, "r_I": r_I, "p_I": p_I}
+        gone = cargo._replace(**moved, rides=0.0 * cargo.rides)
+        left, taken = _parted(carrier.impulse_I, carrier.work, *body.books(gone), *self._first, self.spring.energy_J)
+        met = _noted(self._clearance(carrier, gone), parting)
+        gone = gone._replace(met=met, impulse_I=taken[..., :6], work=taken[..., 6])
+        switched = {"riders_B": 0.0 * carrier.riders_B, "flag": 1.0 + 0.0 * carrier.flag}
+        alone = self._moving(carrier, chi_B, M)._replace(impulse_I=left[..., :6], work=left[..., 6], **switched)
         return self._put(x, alone, gone)
 
     def hold(self, x: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -162,6 +154,25 @@ def _held(rides, load_B, dq_seat, chi_seat, dq_own, chi_own, met, clearance):
         where(aboard, chi_seat, chi_own),
         np.concatenate([np.stack([where(aboard, met[0], nearest)]), met[1:]]),
     )
+
+
+@batched("(8),(),()->()")
+def _due(dq_IB, t, time_s):
+    """Return 1 from a time on, where the carrier is not lost."""
+    return where((dq_IB @ dq_IB > 0.0) & (t >= time_s), 1.0, 0.0)
+
+
+@batched("(6),(),(6),(),(6),(),()->(7),(7)")
+def _parted(impulse_I, work, momentum_I, energy, first_I, first_energy, spring_J):
+    """Return impulse and work in the books of carrier and cargo, which takes its own along."""
+    left = np.concatenate([impulse_I - momentum_I, np.stack([work + spring_J - energy])])
+    return left, np.concatenate([momentum_I - first_I, np.stack([energy - first_energy])])
+
+
+@batched("(),(2)->(7)")
+def _noted(clearance, parting):
+    """Return what is told of a release."""
+    return np.concatenate([np.stack([clearance]), parting, np.zeros(4)])
 
 
 @batched("(8),(6),(8),(6,6)->(6,6),(8),(6)")

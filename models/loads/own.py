@@ -17,4 +17,4 @@ class OwnLoad(OwnPart, LoadPart):
 
     def truth(self, name: str, J: Any, draws: Draws) -> Any:
         """Return the load; the class is given J, draws and trials if it asks for them."""
-        return self.construct(J=J, draws=draws, trials=len(draws.trials))
+        return self.made(J=J, draws=draws, trials=len(draws.trials))

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import dual_quaternion, spatial
-from gnc.config import Inertia, Positive, Quaternion, Section, Vector3
-from gnc.draws import Draws
+from gnc.config import Inertia, NonNegative, Positive, Quaternion, Section, Vector3
+from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.models.multibody.parts import Body, Frame, Joint
 from gnc.models.multibody.tree import Tree
@@ -40,6 +40,10 @@ class HungBody(Section):
     """Axes of the joint: takes its components to those of the body it hangs on."""
     origin_m: Vector3 = (0.0, 0.0, 0.0)
     """The body's origin from the joint, joint axes, while the joint is at zero."""
+    stiffness: NonNegative = 0.0
+    """Of a spring in the joint, which is at rest at zero [N m/rad, N/m]."""
+    damping: NonNegative = 0.0
+    """Of a damper in the joint [N m s/rad, N s/m]."""
 
 
 class Spot(Section):
@@ -86,7 +90,8 @@ def _body(name: str, M: Array) -> Body:
 
 def _joint(name: str, body: HungBody) -> Joint:
     back = shift(-np.array(body.origin_m))
-    return Joint(name, KINDS[body.joint], body.on, name, shift(body.joint_m, body.joint_q), back)
+    frames, passive = (shift(body.joint_m, body.joint_q), back), (np.asarray(body.stiffness), np.asarray(body.damping))
+    return Joint(name, KINDS[body.joint], body.on, name, *frames, *(column(x) for x in passive))
 
 
 def scaled(nominal: Tree, scales: Mapping[str, Array]) -> Tree:

@@ -16,22 +16,20 @@ import numpy as np
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.errors import InputError
+from gnc.files import read_text
 from gnc.models.multibody.parts import IDENTITY, Body, Frame, Joint
 from gnc.models.multibody.tree import Tree
 
 Array = Any
 
+LARGEST_FILE = 2**24  # bytes
 KINDS = {"revolute": "R", "continuous": "R", "prismatic": "P"}
 Z, X = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
 
 
 def load(path: str | Path) -> Tree:
     """Read a tree from a URDF file."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give the path of a URDF file") from None
-    return parse(text, str(path))
+    return parse(read_text(Path(path), LARGEST_FILE, "a URDF file"), str(path))
 
 
 def parse(text: str, name: str = "URDF") -> Tree:

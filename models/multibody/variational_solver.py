@@ -152,7 +152,8 @@ def solve_tree(
         )  # fmt: skip
         matrix[link.parent] = matrix[link.parent] + A_more
         vector[link.parent] = vector[link.parent] + s_more
-    xi, loads, y = [_base(matrix[0], vector[0])], [], [None] * len(links)
+    y: list[Any] = [None] * len(links)
+    xi, loads = [_base(matrix[0], vector[0])], []
     for i, link in enumerate(links):
         moved, y[link.joint], *pair = outward(link.rate[1] - link.rate[0])(
             matrix[i + 1], vector[i + 1], bias[..., i, :], start.X[..., i, :, :], end.X[..., i, :, :],

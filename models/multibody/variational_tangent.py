@@ -136,7 +136,7 @@ def factoring(links: tuple[Link, ...], prescribed: Flags, end: bool) -> Callable
     B, J, D = len(links) + 1, len(links), max((link.rate[1] for link in links), default=0)
 
     def factors(A, X_start, X_end, axes, chi, f, by_gamma, by_rate, part):
-        matrix, pieces, turns = [A[..., i, :, :] for i in range(B)], [[]] * J, [None] * J
+        matrix, pieces, turns = [A[..., i, :, :] for i in range(B)], _blanks(J), _blanks(J)
         for i, link in reversed(list(enumerate(links))):
             d, mine = link.rate[1] - link.rate[0], slice(*link.rate)
             S, X = axes[..., mine], X_end[..., i, :, :]
@@ -155,6 +155,11 @@ def factoring(links: tuple[Link, ...], prescribed: Flags, end: bool) -> Callable
     ins = ((B, 6, 6), (J, 6, 6), (J, 6, 6), (6, D), (B, 6), (J, 6), (D, 3), (D, 3), ())
     outs = ((6, 6), (6, D), (D, 6), (D, 6), (6, D), (D, 3), (D, 3), (D, 3), (6, D))
     return assembled(factors, B, ins, outs)
+
+
+def _blanks(n: int) -> list[Any]:
+    """Return places to be filled."""
+    return [None] * n
 
 
 @functools.cache
@@ -182,7 +187,7 @@ def _down(d: int, bent: bool) -> Kernel:
 
 def _solve(links: Any, s: Any, gamma: Any, rate: Any, effort: Any, X: Any, axes: Any, Z: Any, factors: Any) -> Any:
     """Solve one of the two problems for six directions; `X` has those of start and end, Z is None at the start."""
-    part, y = Factors(*factors), [None] * len(links)
+    part, y = Factors(*factors), _blanks(len(links))
     for i, link in reversed(list(enumerate(links))):
         d, mine = link.rate[1] - link.rate[0], slice(*link.rate)
         more, y[i] = _up(d)(
@@ -191,7 +196,7 @@ def _solve(links: Any, s: Any, gamma: Any, rate: Any, effort: Any, X: Any, axes:
             part.by_gamma[..., mine, :], part.by_rate[..., mine, :], part.by_effort[..., mine, :],
         )  # fmt: skip
         s[link.parent] = s[link.parent] + more
-    xi, own = [_product(part.base, s[0])], [None] * len(links)
+    xi, own = [_product(part.base, s[0])], _blanks(len(links))
     for i, link in enumerate(links):
         mine = slice(*link.rate)
         S = axes[..., mine]

@@ -28,4 +28,4 @@ class OwnOrbit(OwnPart, OrbitPart):
 
     def path(self) -> _Path:
         """Return the orbit."""
-        return _Path(self.construct())
+        return _Path(self.made())

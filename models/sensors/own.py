@@ -21,8 +21,8 @@ class OwnSensor(OwnPart, MountedSensorPart):
 
     def truth(self, name: str, draws: Draws) -> Any:
         """Return the sensor; the class is given rate_hz, q_BS, draws and trials if it asks for them."""
-        return self.construct(rate_hz=self.rate, q_BS=self.q_BS, draws=draws, trials=len(draws.trials))
+        return self.made(rate_hz=self.rate, q_BS=self.q_BS, draws=draws, trials=len(draws.trials))
 
     def belief(self) -> Any:
         """Return the sensor as flight software knows it: the same class."""
-        return self.construct(rate_hz=self.rate, q_BS=self.q_BS, draws=None, trials=1)
+        return self.made(rate_hz=self.rate, q_BS=self.q_BS, draws=None, trials=1)

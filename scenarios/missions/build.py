@@ -32,8 +32,7 @@ from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
 from gnc.scenarios.missions.software import CraftSoftware, ModeRun, Unloader, first_reference, guard
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,8 @@ class _Builder:
         """Refuse parts that need an orbit in free space."""
         if not isinstance(self.sky, FreeSpace):
             return
-        groups = {"loads": section.loads, "actuators": section.actuators, "sensors": section.sensors}
+        groups: dict[str, Mapping[str, Any]] = {"loads": section.loads, "actuators": section.actuators}
+        groups["sensors"] = section.sensors
         for what, parts in groups.items():
             for key, part in parts.items():
                 if part.needs_orbit:
@@ -113,7 +113,8 @@ class _Builder:
         """Return the loop with its start."""
         known = {name: self._known(name) for name in self.mission.software}
         modes = {name: self._modes(name, known[name]) for name in known}
-        craft, truth = {}, {}
+        craft: dict[str, Any] = {}
+        truth: dict[str, Any] = {}
         for name, section in self.mission.craft.items():
             first = first_reference(modes[name][0].guidance) if name in modes else None
             period = known[name].control_s if name in known else self.duration
@@ -122,9 +123,9 @@ class _Builder:
                 craft[name] = section.truth(site)
             truth[name] = craft[name].start()
         software, beliefs, memories, seen = {}, [], [], {}
-        for name, section in self.mission.software.items():
-            seen[name] = section.navigation.of or name
-            made, belief, memory = self._software(name, section, known[name], modes[name], craft, truth)
+        for name, flown in self.mission.software.items():
+            seen[name] = flown.navigation.of or name
+            made, belief, memory = self._software(name, flown, known[name], modes[name], craft, truth)
             software[name] = made
             beliefs.append(belief)
             memories.append(memory)
@@ -196,13 +197,13 @@ class _Builder:
         guidance = None if mode.guidance is None else mode.guidance.build(known)
         law = mode.law.build(known)
         if getattr(law, "guided", mode.law.guided) and guidance is None:
-            raise InputError(f"law = {mode.law.kind!r}: follows a reference; give the mode a guidance")
+            raise InputError(f"law = {mode.law.kind_name()!r}: follows a reference; give the mode a guidance")
         usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
         demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}
         by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
         judged = guidance
-        if isinstance(guidance, Plan) and self.known_sky is not self.sky:
+        if mode.guidance is not None and isinstance(guidance, Plan) and self.known_sky is not self.sky:
             judged = mode.guidance.build(dataclasses.replace(known, sky=self.sky))
         return ModeRun(key, guidance, law, by_place, self._unloader(mode, known, places), judged)
 
@@ -231,7 +232,9 @@ class _Builder:
         with at(f"software.{name}.navigation"):
             reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
             of = truth[seen] if seen == name else truth
-            planned = [mode.guidance.load_B for mode in modes if hasattr(mode.guidance, "load_B")]
+            planned = [
+                mode.guidance.load_B for mode in modes if mode.guidance is not None and hasattr(mode.guidance, "load_B")
+            ]
             known = dataclasses.replace(known, planned=planned)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}

@@ -78,6 +78,8 @@ def _lenient(node: Any) -> Any:
     if node.get("required") == ["kind"] and ":" in str(node.get("properties", {}).get("kind", {}).get("pattern", "")):
         kept["required"] = ["kind"]
     kept.pop("discriminator", None)
+    if "oneOf" in kept:  # without what is required, several kinds may take a table that says little
+        kept["anyOf"] = kept.pop("oneOf")
     return kept
 
 
@@ -110,10 +112,10 @@ def new(name: str, base: str) -> str:
     for craft, software in mission.software.items():
         for key, mode in software.modes.items():
             lines += ["", f'# [software.{craft}.modes.{key}]  # or a law of your own: law = "my_law.py:MyLaw"']
-            lines += [f"# law = {value_text(mode.law.kind)}"]
+            lines += [f"# law = {value_text(mode.law.kind_name())}"]
     for key, asked in list(mission.requirements.items())[:8]:
-        if getattr(asked, "at_most", None) is not None:
-            lines += ["", f"# [requirements.{key}]", f"# at_most = {asked.at_most}"]
+        if (bound := getattr(asked, "at_most", None)) is not None:
+            lines += ["", f"# [requirements.{key}]", f"# at_most = {bound}"]
     text = "\n".join(lines) + "\n"
     return NEW.format(name=name, base=base, title=f"{name}, after {base}", duration_s=mission.run.duration_s, rest=text)
 

@@ -55,7 +55,7 @@ def _asked(mission: Mission, flight: Dataset) -> dict[str, list[tuple[str, float
             continue
         bounds = [b for b in (getattr(part, "at_most", None), getattr(part, "at_least", None)) if b is not None]
         if bounds:
-            found.setdefault(signal, []).extend((part.title or name, bound) for bound in bounds)
+            found.setdefault(signal, []).extend((getattr(part, "title", "") or name, bound) for bound in bounds)
     return dict(list(found.items())[:MOST])
 
 

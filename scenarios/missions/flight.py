@@ -19,11 +19,11 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import resolve
 from gnc.scenarios.missions.verdict import Verdict, judge
 from gnc.scenarios.missions.world import observe_innovation
+from gnc.typing import Array
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-Array = Any
 Progress = Callable[[int, int], None]
 MOST_INNOVATIONS = 600  # kept of each instrument
 DRAWN = "drawn."  # begins the name of what a part drew, in the table of trials
@@ -67,8 +67,8 @@ class Flight:
         order = np.argsort(-sign * np.where(np.isnan(values), np.inf * sign, values), kind="stable")
         return [int(k) for k in self.signals["trial"].values[order][:count]]
 
-    def write(self, out: str | Path) -> Path:
-        """Write what a flight leaves: configuration, signals, metrics, figures."""
+    def write(self, out: str | Path) -> Flight:
+        """Write what a flight leaves: configuration, signals, metrics, figures; return the flight that knows where."""
         from gnc.scenarios.run import write
 
         return write(self, Path(out))
@@ -121,7 +121,8 @@ def fly(
     judged_only: bool = False,
 ) -> Flight:
     """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself."""
-    numbers = np.arange(mission.run.trials if trials is None else trials) if np.ndim(trials) == 0 else np.array(trials)
+    several = trials if isinstance(trials, Sequence) else range(mission.run.trials if trials is None else trials)
+    numbers = np.array(several, dtype=int)
     seed = mission.run.seed if seed is None else seed
     groups = dispersal.groups(mission, seed, numbers)
     built = [(group, prepare(group, seed)) for group in groups]

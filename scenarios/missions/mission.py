@@ -20,11 +20,13 @@ from gnc.parts import slot_type
 from gnc.scenarios.missions.sections import Environment, Run, Software
 
 if TYPE_CHECKING:
+    from gnc.models.craft.base import CraftPart as AnyCraft
+    from gnc.models.happenings.base import EventPart as AnyEvent
     from gnc.scenarios.missions.flight import Flight
-
-AnyCraft = slot_type("craft", "rigid")
-AnyEvent = slot_type("event")
-AnyRequirement = slot_type("requirement", "statistic")
+    from gnc.scenarios.missions.requirements.base import RequirementPart as AnyRequirement
+else:
+    AnyCraft, AnyEvent = slot_type("craft", "rigid"), slot_type("event")
+    AnyRequirement = slot_type("requirement", "statistic")
 
 
 class Mission(Section):

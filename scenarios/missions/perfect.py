@@ -23,7 +23,7 @@ ERRORS = {  # fields that are errors which flight software does not know, in wor
 def perfect(mission: Mission) -> list[str]:
     """Return sentences on what is known, left out or without error."""
     told = []
-    if mission.environment.orbit.kind == "free":
+    if mission.environment.orbit.kind_name() == "free":
         told.append("free space: no orbit, no gravity, no field, no Sun")
     elif not _dispersed(mission, "environment"):
         told.append("flight software knows orbit, field and Sun as they are")

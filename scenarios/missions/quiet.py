@@ -20,7 +20,7 @@ def quiet_until(software: Software, duration_s: float) -> float:
     name, mode = next(iter(software.modes.items()))
     ways = [one for one in software.transitions if getattr(one, "from") in (name, "*") and one.to != name]
     by_clock = all(parse(way.when).names <= {"t"} and way.for_s == 0.0 for way in ways)
-    if mode.law.kind != "none" or mode.unload is not None or not by_clock:
+    if mode.law.kind_name() != "none" or mode.unload is not None or not by_clock:
         return 0.0
     t = np.arange(int(duration_s * software.rate_hz + 1e-9) + 1) / software.rate_hz
     return min((_first(way, t) for way in ways), default=float("inf"))

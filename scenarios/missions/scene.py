@@ -19,7 +19,8 @@ COLOURS = ("#5b8def", "#e0a458", "#6ab187", "#b07aa1", "#9c9c9c", "#d37295")
 def scene(mission: Mission, flight: Dataset, place: int) -> Scene | None:
     """Return bodies as they move, with the directions of Sun and field; None if nothing of them was recorded."""
     one = flight.isel(trial=place)
-    t, bodies = one["time"].values, []
+    t = one["time"].values
+    bodies: list[Body] = []
     for craft, section in mission.craft.items():
         for shape in section.shapes(craft):
             if shape.attitude not in one:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -11,10 +11,14 @@ from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.parts import slot_type
 
-AnyOrbit = slot_type("orbit")
-AnyNavigation = slot_type("navigation")
-AnyGuidance = slot_type("guidance")
-AnyLaw = slot_type("law")
+if TYPE_CHECKING:
+    from gnc.controllers.guidance.base import GuidancePart as AnyGuidance
+    from gnc.controllers.laws.base import LawPart as AnyLaw
+    from gnc.estimators.navigation.base import NavigationPart as AnyNavigation
+    from gnc.models.orbits.base import OrbitPart as AnyOrbit
+else:
+    AnyOrbit, AnyNavigation = slot_type("orbit"), slot_type("navigation")
+    AnyGuidance, AnyLaw = slot_type("guidance"), slot_type("law")
 MOST_STEPS = 5_000_000  # of the truth, whose environment is tabulated for all of them: about a gigabyte
 Overrides = dict[str, dict[str, Any]]
 

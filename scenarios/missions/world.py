@@ -18,8 +18,7 @@ from gnc.loop import Moment
 from gnc.models.craft.base import Craft
 from gnc.models.happenings.base import Happening
 from gnc.scenarios.missions.software import CraftSoftware
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class Observer:
     @property
     def signals(self) -> dict[str, Signal]:
         """All signals, under the names of their craft."""
-        found = {}
+        found: dict[str, Signal] = {}
         for name, craft in self.world.craft.items():
             found |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in craft.signals.items()}
         for name, software in self.software.items():

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gnc.scenarios.replay import score, tuning
+from gnc.scenarios.replay.imu_run import ImuRunner
+from gnc.scenarios.replay.pose_filters import Moving
 from gnc.scenarios.replay.session import Session
 from gnc.scenarios.replay.stream import Stream
 
 DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad norm", "repeated", "before start")
+MOST = 0.5  # of a sensor's measurements: from there on their refusal is a failure
 MANY = 0.1  # of a quantity's rows: from there on a rule that drops them is worth a warning
 
 
@@ -24,6 +28,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     sensors = {name: score.innovations(records, gate) for name, records in found.items() if records is not None}
     rest = session.rest.found() if session.rest is not None else {}
     truth = session.config.truth
+    noise = dataclasses.asdict(session.runner.noise) if isinstance(session.runner, ImuRunner) else None
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
     return {
         "replay": str(log),
@@ -38,8 +43,11 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "bias": _bias(session, estimates),
         "truth": score.against_truth(estimates, truth, session.config.score) if truth is not None else None,
         "rest": rest,
+        "noise": noise,
+        "motion": _motion(session),
         "hints": tuning.hints(session.config.filter.kind, sensors, rest),
-        "warnings": _warnings(data),
+        "warnings": [*_warnings(data), *session.plausibility.doubts()],
+        "failures": _failures(sensors),
         "timing": {"seconds": session.seconds, "times_real_time": span / session.seconds if session.seconds else None},
     }
 
@@ -73,6 +81,22 @@ def _bias(session: Session, estimates: Any) -> dict[str, Any] | None:
     last = estimates[-1]
     sigma = np.sqrt(np.diagonal(last["C"])) if "C" in names else last["sigma"]
     return {"rad_s": last["bias"].tolist(), "sigma_rad_s": sigma[rows].tolist()}
+
+
+def _motion(session: Session) -> dict[str, Any] | None:
+    """Return the models of motion that the data told."""
+    if not isinstance(session.filter, Moving):
+        return None
+    return {name: dataclasses.asdict(getattr(session.filter, name)) for name in ("turning", "moving")}
+
+
+def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:
+    """Tell of sensors that the filter refused most of the time: the estimates stand on nothing then."""
+    return [
+        f"{name}: refused {s['rejected']} of {s['used'] + s['rejected']} times; check signs, frames, units and noises"
+        for name, s in sensors.items()
+        if s["rejected"] > MOST * (s["used"] + s["rejected"])
+    ]
 
 
 def _warnings(data: dict[str, dict[str, Any]]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from gnc.scenarios.replay.tables import Chunk, Table, missing
 
 Array = Any
 
+LARGEST_ARRAY = 2**31  # bytes
 MATLAB_OWN = "__"  # MATLAB's header entries begin so
 
 
@@ -63,7 +66,41 @@ def array_tables(path: Path) -> dict[str, Table]:
 
 def _npz(path: Path) -> dict[str, Any]:
     with np.load(path, allow_pickle=False) as file:
-        return {name: a for name in file.files if (a := file[name]).ndim in (1, 2) and len(a)}
+        arrays = {name: _NpzArray(path, name, *_npy_header(file.zip, name)) for name in file.files}
+    return {name: a for name, a in arrays.items() if a.ndim in (1, 2) and a.shape[0]}
+
+
+def _npy_header(archive: Any, name: str) -> tuple[tuple[int, ...], Any]:
+    """Shape and type of an array, without its numbers."""
+    members = archive.namelist()
+    with archive.open(name if name in members else f"{name}.npy") as file:
+        version = np.lib.format.read_magic(file)
+        old = np.lib.format.read_array_header_1_0
+        shape, _, dtype = (old if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
+    return shape, dtype
+
+
+class _NpzArray:
+    """An array of an NPZ file, read when it is first asked for: a column that is not used costs nothing."""
+
+    def __init__(self, path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> None:
+        self._path, self._name, self.shape, self._dtype = path, name, shape, dtype
+        self.ndim = len(shape)
+
+    def __getitem__(self, rows: slice) -> Array:
+        return self._whole[rows]
+
+    @functools.cached_property
+    def _whole(self) -> Array:
+        _check_size(self._path, self._name, self.shape, self._dtype.itemsize)
+        with np.load(self._path, allow_pickle=False) as file:
+            return file[self._name]
+
+
+def _check_size(path: Path, name: str, shape: Sequence[int], item_bytes: int) -> None:
+    if (size := math.prod(shape) * item_bytes) > LARGEST_ARRAY:
+        limit = f"{LARGEST_ARRAY >> 20} MiB of memory at most"
+        raise InputError(f"{path}: {name} takes {size >> 20} MiB, {limit}; write the log as HDF5, Parquet or CSV")
 
 
 def _hdf5(path: Path, turned: bool = False) -> dict[str, Any]:
@@ -76,6 +113,8 @@ def _hdf5(path: Path, turned: bool = False) -> dict[str, Any]:
     def visit(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset) or item.ndim not in (1, 2) or not item.size:
             return
+        if item.external or item.is_virtual:
+            raise InputError(f"{path}: {name} lies in another file; write its numbers into the log itself")
         if item.dtype.names:  # a table as PyTables and h5py write it: one dataset with named fields
             found.update({f"{name}/{field}": _Field(item, field) for field in item.dtype.names})
         else:
@@ -99,15 +138,18 @@ class _Field:
 
 
 def _mat(path: Path) -> dict[str, Any]:
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
     try:
+        for name, shape, _ in whosmat(path):
+            _check_size(path, name, shape, 8)
         content = loadmat(path, squeeze_me=True, struct_as_record=True)
     except NotImplementedError:  # version 7.3 is HDF5, with the axes in the other order
         return _hdf5(path, turned=True)
     found: dict[str, Any] = {}
     for name, value in content.items():
-        if name.startswith(MATLAB_OWN):
+        value = np.asarray(value)  # of text and numbers alone loadmat makes Python's
+        if name.startswith(MATLAB_OWN) or value.dtype.kind == "U":
             continue
         if value.dtype.names:
             found.update({f"{name}/{field}": np.atleast_1d(value[field].item()) for field in value.dtype.names})

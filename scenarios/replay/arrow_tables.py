@@ -62,6 +62,7 @@ class CsvTable:
         )
         for batch in reader:
             text = dict(zip(wanted, batch.columns, strict=True))
+            self.malformed += sum(_lines_inside(column) for column in batch.columns)
             read = {name: _numbers(text[name]) for name in numbers} | {name: _stamps(text[name]) for name in stamps}
             yield from _cut(read, batch.num_rows, rows)
 
@@ -78,6 +79,8 @@ class ParquetTable:
     def __init__(self, path: Path) -> None:
         self._file = pyarrow.parquet.ParquetFile(path)
         self.columns = list(self._file.schema_arrow.names)
+        if len(set(self.columns)) < len(self.columns):
+            raise InputError(f"{path}: two columns have the same name; give each its own")
 
     def chunks(self, numbers: Sequence[str], stamps: Sequence[str], rows: int) -> Iterator[Chunk]:
         """Read batches of rows."""
@@ -86,6 +89,11 @@ class ParquetTable:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             read = {name: _numbers(columns[name]) for name in numbers}
             yield read | {name: _stamps(columns[name]) for name in stamps}
+
+
+def _lines_inside(column: Any) -> int:
+    """How many lines a quote that is not closed has taken into a field."""
+    return pc.sum(pc.count_substring(column, "\n")).as_py() or 0
 
 
 def _cut(columns: Chunk, total: int, rows: int) -> Iterator[Chunk]:

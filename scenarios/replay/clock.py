@@ -2,7 +2,8 @@
 
 Rules, for every row in file order:
     no stamp    not a number, or not a date
-    wild        later by more than `reorder_s` than most of the next LOOKAHEAD stamps: it is bad, and not they late
+    wild        later by more than `reorder_s` than most of the next LOOKAHEAD stamps: it is bad, and not they late;
+                unless it goes on from the good stamps before it: then junk follows
     late        earlier by more than `reorder_s` than a good stamp before it
 Anything within `reorder_s` is put in order later on. Whole-numbered and ISO stamps are counted from `origin_ns`, so
 that nanoseconds since 1970 keep their digits.
@@ -21,6 +22,7 @@ Array = Any
 TimeUnit = Literal["s", "ms", "us", "ns", "iso"]
 
 LOOKAHEAD = 5  # stamps
+ORDINARY_STEPS = 3.0  # a stamp within so many usual steps of the last good one goes on from there
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "iso": 1}
 OK, NO_STAMP, WILD, LATE = range(4)
 LONGEST_STEP_S, SHORTEST_STEP_S = 1e5, 1e-7  # a log with other steps has another unit than stated
@@ -69,10 +71,22 @@ class Clock:
         with np.errstate(invalid="ignore"):
             earlier = (t[:, None] > next_few + self.reorder_s).sum(axis=1)
             verdict[(verdict == OK) & (earlier > 0.5 * np.isfinite(next_few).sum(axis=1))] = WILD
+            self._reprieve(t, verdict)
             newest = np.maximum.accumulate(np.concatenate([[self.newest], np.where(verdict == OK, t, -np.inf)]))
             verdict[(verdict == OK) & (t < newest[:-1] - self.reorder_s)] = LATE
         self.newest = newest[-1]
         return verdict
+
+    def _reprieve(self, t: Array, verdict: Array) -> None:
+        """Call good what goes on from the good stamps before it: then those that follow are junk."""
+        good = t[verdict == OK]
+        usual = np.median(np.diff(good)) if len(good) > 1 else 0.0
+        near, newest = max(self.reorder_s, ORDINARY_STEPS * usual), self.newest
+        before = np.maximum.accumulate(np.where(verdict == OK, t, -np.inf))
+        for i in np.flatnonzero(verdict == WILD):
+            newest = max(newest, before[i])
+            if newest - self.reorder_s <= t[i] <= newest + near:
+                verdict[i], newest = OK, max(newest, t[i])
 
     def _check_unit(self, t: Array) -> None:
         """Refuse stamps that are obviously in another unit, by the first chunk."""

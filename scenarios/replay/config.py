@@ -33,6 +33,7 @@ class Log(Section):
 
     time: str | None = Field(default=None, description="column of the stamps, unless a sensor names its own")
     time_unit: TimeUnit = "s"
+    rate_hz: Positive | None = Field(default=None, description="of the rows of all tables, where there are no stamps")
     reorder_s: NonNegative = Field(default=0.5, description="stamps may be out of order by so much")
     gap_steps: Positive = Field(default=5.0, description="a step longer than so many usual ones is a gap")
     step_s: Positive | None = Field(
@@ -60,9 +61,15 @@ class Truth(Source):
     unit: LengthUnit = "m"
     rate: Names3 | None = None
     rate_unit: RateUnit = "rad/s"
-    align: bool = Field(
-        default=False, description="estimate the constant offset between the truth's frame and the body's"
+    align: bool | Literal["body", "world", "both", "heading"] = Field(
+        default=False,
+        description="estimate the constant offset of the truth's frame: of its body (true), its world ...",
     )
+
+    @property
+    def aligned(self) -> str | None:
+        """Which frame's offset is estimated."""
+        return ("body" if self.align else None) if isinstance(self.align, bool) else self.align
 
 
 class Score(Section):
@@ -71,6 +78,7 @@ class Score(Section):
     from_s: float | None = Field(default=None, description="time of the log")
     to_s: float | None = None
     min_rate_deg_s: NonNegative = Field(default=0.0, description="only while the truth turns at least so fast")
+    mask: str | None = Field(default=None, description="column beside the truth: only where it is not 0")
 
 
 class Rest(Section):
@@ -134,7 +142,12 @@ class Output(Section):
     """What is written."""
 
     covariance: Literal["full", "sigma"] = "full"
-    csv: bool = True
+    csv: bool | None = Field(
+        default=None, description="the same as text; by default not of imu, which has every sample"
+    )
+    tum: bool = Field(default=False, description="estimates.tum too, a trajectory that other viewers open")
+    smooth: bool = Field(default=False, description="estimates use what follows too")
+    lag_s: Positive | None = Field(default=None, description="smooth: at least so much of what follows; none: all")
 
 
 class Replay(Section):
@@ -151,6 +164,11 @@ class Replay(Section):
     orbit: Orbit | None = None
     output: Output = Output()
 
+    @property
+    def text(self) -> bool:
+        """Whether results are written as CSV too."""
+        return self.filter.kind != "imu" if self.output.csv is None else self.output.csv
+
     @model_validator(mode="after")
     def _fits(self) -> Replay:
         names = [sensor.name for sensor in self.sensors]
@@ -160,8 +178,21 @@ class Replay(Section):
             if not re.fullmatch(r"[\w-]+", name):
                 raise InputError(f"sensors: the name {name!r} is part of a file's; use letters, digits, _ and -")
         gyros = [s for s in self.sensors if s.kind == "gyro"]
+        if self.filter.kind == "imu":
+            return self._fits_imu()
+        if self.output.smooth:
+            raise InputError(f"output.smooth: {self.filter.kind} has no way back; imu has")
         if self.filter.kind == "gyro-mekf" and len(gyros) != 1:
             raise InputError(f"sensors: {len(gyros)} gyros; gyro-mekf is driven by exactly one")
+        for s in self.sensors:
+            if s.kind == "accelerometer":
+                raise InputError(f"sensors.{s.name}: {self.filter.kind} takes no accelerometer; imu does")
+            if s.kind == "gyro" and s.arw is None:
+                raise InputError(f"sensors.{s.name}.arw is missing; give the angular random walk [rad/sqrt(s)]")
+            if s.kind == "magnetometer" and s.reference is None:
+                raise InputError(f"sensors.{s.name}.reference is missing; give 3 numbers, 3 columns, or magnetic-field")
+            if s.kind == "magnetometer" and not s.sigma_T and not s.sigma_deg:
+                raise InputError(f"sensors.{s.name}: sigma_T and sigma_deg are both zero; give one of them")
         pose = [s.name for s in self.sensors if s.kind in ("pose", "position")]
         if pose and self.filter.kind in ("gyro-mekf", "mekf"):
             raise InputError(f"sensors: {pose[0]!r} measures a position, and {self.filter.kind} estimates none")
@@ -179,8 +210,14 @@ class Replay(Section):
         if self.start.P_B is not None and self.filter.kind != "mekf":
             raise InputError(f"start.P_B: {self.filter.kind} has no momentum; give start.w_B")
         for s in gyros:
-            if self.filter.kind != "gyro-mekf" and s.rate_hz is None:
+            if self.filter.kind in ("mekf", "dqekf") and s.rate_hz is None:
                 raise InputError(f"sensors.{s.name}.rate_hz is missing; the noise of a sample is arw sqrt(rate_hz)")
+        return self
+
+    def _fits_imu(self) -> Replay:
+        kinds = sorted(s.kind for s in self.sensors)
+        if kinds not in (["accelerometer", "gyro"], ["accelerometer", "gyro", "magnetometer"]):
+            raise InputError(f"sensors: {', '.join(kinds)}; imu takes one gyro, one accelerometer, and a magnetometer")
         return self
 
 

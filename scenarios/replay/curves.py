@@ -21,6 +21,8 @@ DEGREE = np.pi / 180.0
 MORE = {  # estimates beside the motion: their title, unit, and its size in SI
     "bias": ("gyro bias", "deg/s", DEGREE),
     "magnetometer_bias": ("magnetometer bias", "nT", 1e-9),
+    "magnet_B": ("magnet on the body", "uT", 1e-6),
+    "magnet_I": ("magnet in the room", "uT", 1e-6),
     "dipole": ("residual dipole", "A m^2", 1.0),
 }
 
@@ -76,10 +78,10 @@ def _bound(kept: Kept, part: Array, group: str, scale: float) -> Array | None:
     return SIGMAS / scale * np.sqrt(np.maximum(np.diagonal(part["C"], axis1=1, axis2=2)[:, rows], 0.0))
 
 
-def _offset(kept: Kept) -> tuple[Array, Array]:
-    """Return the constant offset of the truth's frame, none if it was not estimated."""
-    found = kept.outcome["truth"]["offset"] or {"q_BT": [1.0, 0.0, 0.0, 0.0], "r_BT": [0.0, 0.0, 0.0]}
-    return np.array(found["q_BT"]), np.array(found["r_BT"])
+def _offset(kept: Kept) -> score.Offset:
+    """Return the constant offset of the truth's frames, none if it was not estimated."""
+    found = kept.outcome["truth"]["offset"] or {}
+    return score.Offset(**{name: np.array(value) for name, value in found.items()})
 
 
 def _motion(kept: Kept, part: Array, t: Array) -> list[Curve]:
@@ -97,7 +99,7 @@ def _motion(kept: Kept, part: Array, t: Array) -> list[Curve]:
             found.append(Curve("position error, body axes", "m", t, None, shift, True))
         return found
     known = placed and truth.position is not None
-    error = score.errors(part, *_offset(kept), known)
+    error = score.errors(part, _offset(kept), known)
     found = [Curve("attitude error", "deg", t, error[:, :3] / DEGREE, turn, True)]
     if placed:
         found.append(Curve("position error, body axes", "m", t, error[:, 3:] if known else None, shift, True))
@@ -109,7 +111,7 @@ def _rate(kept: Kept, part: Array, t: Array) -> Curve:
     truth, bound, w_B = kept.config.truth, _bound(kept, part, "w", DEGREE), part["w_B"].astype(float)
     if truth is None or truth.rate is None:
         return Curve("rate", "deg/s", t, w_B / DEGREE, bound, False)
-    w_true = quaternion.rotate(_offset(kept)[0], part["truth_w_B"].astype(float))
+    w_true = quaternion.rotate(_offset(kept).q_BT, part["truth_w_B"].astype(float))
     return Curve("rate error", "deg/s", t, (w_true - w_B) / DEGREE, bound, True)
 
 

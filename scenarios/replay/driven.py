@@ -18,6 +18,7 @@ Array = Any
 Sample = Measurement | None  # of what drives the filter
 
 
+CONSTANTS = ("bias", "magnetometer", "dipole", "inertia")  # errors of what does not move
 INERTIA = tuple(f"inertia_{part}" for part in ("xx", "yy", "xy", "xz", "yz"))  # errors of J whose trace is kept
 
 
@@ -50,6 +51,13 @@ class Driven(Protocol):
     def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
         """Correct with a measurement, and return an innovation too."""
         return self.filter.update(belief, sensor, measurement, env, gated)
+
+    def doubt(self, belief: Any, growth: float) -> Any:
+        """Let the standard deviations of the motion grow, that of the attitude to a radian at most; no constants'."""
+        constant = np.array([name.startswith(CONSTANTS) for name in self.errors[: belief.C.shape[-1]]])
+        scale = np.where(constant, 1.0, growth)
+        scale[:3] = np.clip(1.0 / np.sqrt(np.diagonal(belief.C)[:3]), 1.0, growth)
+        return belief._replace(C=np.outer(scale, scale) * belief.C)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return what is recorded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -19,8 +19,12 @@ class Filter(Section):
     """What all filters have; None is the filter's own default."""
 
     gate_probability: Probability = 0.999
-    patience: Annotated[int, Field(ge=1)] | None = None
-    inflation: Positive | None = None
+    patience_s: Positive = Field(default=10.0, description="no sensor agreed for so long: the covariance grows")
+    growth: Annotated[float, Field(ge=1)] = Field(default=3.0, description="of the standard deviations then")
+    patience: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="the filter's own recovery instead, after so many refused measurements"
+    )
+    inflation: Positive | None = Field(default=None, description="of the filter's own recovery")
     ungated_s: NonNegative = Field(default=0.0, description="all measurements are let in for so long at the start")
 
 
@@ -70,12 +74,26 @@ class DqekfFilter(Filter):
 
 
 class KinematicFilter(Filter):
-    """Pose and twist of a body of which nothing is known, by white acceleration."""
+    """Pose and twist of a body of which nothing is known, by a model of its motion, or driven by a gyro."""
 
     kind: Literal["dqekf-kinematic"]
-    acceleration_psd: NonNegative | Row6 = Field(description="[rad^2/s^3, m^2/s^3]")
+    acceleration_psd: NonNegative | Row6 | None = Field(
+        default=None, description="of white acceleration [rad^2/s^3, m^2/s^3]; none: model and density from the data"
+    )
+    motion: Literal["auto", "white", "damped", "singer"] = Field(
+        default="auto", description="model whose density the data tell: white acceleration, or with a time of its own"
+    )
+
+
+class ImuFilter(Section):
+    """Attitude from gyro, accelerometer and magnetometer (without one: heading by the gyro alone)."""
+
+    kind: Literal["imu"]
+    reach_m: Positive = Field(default=0.3, description="how far the body moves about its place")
+    stroke_s: Positive = Field(default=1.0, description="how long such a motion takes")
+    gate_probability: ClassVar[float] = 1.0  # nothing is refused: a contradiction is a magnet
 
 
 AnyFilter: TypeAlias = Annotated[
-    GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
+    ImuFilter | GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
 ]

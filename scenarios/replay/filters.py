@@ -6,29 +6,31 @@ from typing import Any
 
 from gnc.errors import InputError
 from gnc.estimators.extra_states import SensorBias
+from gnc.estimators.motion_fit import Poses
 from gnc.models.sensors import Gyro
 from gnc.scenarios.replay import config
 from gnc.scenarios.replay.attitude_filters import ByTorque, GyroDriven
 from gnc.scenarios.replay.driven import Driven
-from gnc.scenarios.replay.pose_filters import ByWrench, Kinematic
+from gnc.scenarios.replay.pose_filters import ByWrench, Kinematic, Moving
+from gnc.scenarios.replay.run import OWN_PATIENCE
 
 
-def driven(chosen: Any, gyros: list[Gyro], start: config.Start) -> Driven:
-    """Build the filter of a configuration."""
-    made = _built(chosen, gyros, start)
+def driven(chosen: Any, gyros: list[Gyro], start: config.Start, poses: Poses | None = None) -> Driven:
+    """Build the filter of a configuration; the first poses tell the motion, if it is not stated."""
+    made = _built(chosen, gyros, start, poses)
     n = made.start_size(start)
     if start.C is not None and (len(start.C) != n or any(len(row) != n for row in start.C)):
         raise InputError(f"start.C: give {n} rows of {n} numbers, over {', '.join(made.errors[:n])}")
     return made
 
 
-def _built(chosen: Any, gyros: list[Gyro], start: config.Start) -> Driven:
-    common = {"gate_probability": chosen.gate_probability}
-    common |= {key: getattr(chosen, key) for key in ("patience", "inflation") if getattr(chosen, key) is not None}
+def _built(chosen: Any, gyros: list[Gyro], start: config.Start, poses: Poses | None) -> Driven:
+    common: dict[str, Any] = {"gate_probability": chosen.gate_probability, "patience": chosen.patience or OWN_PATIENCE}
+    common |= {} if chosen.inflation is None else {"inflation": chosen.inflation}
     if chosen.kind == "gyro-mekf":
         return GyroDriven(chosen, gyros[0], common)
     if chosen.kind == "dqekf-kinematic":
-        return Kinematic(chosen, common)
+        return Kinematic(chosen, common, gyros[0] if gyros else None) if poses is None else Moving(chosen, poses)
     biases = gyros if start.sigma_bias_deg_s > 0.0 else []
     extras = tuple(SensorBias(name=f"bias_{i}", of=g, walk=g.bias_walk**2) for i, g in enumerate(biases))
     return (ByTorque if chosen.kind == "mekf" else ByWrench)(chosen, extras, common)

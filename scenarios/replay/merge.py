@@ -102,11 +102,12 @@ def _with_tail(tail: Chunk | None, chunk: Chunk) -> Chunk:
 
 def clock_of(source: Any, log: Log) -> tuple[str | None, Clock]:
     """Return the time column of a quantity, if it has one, and its clock."""
-    name = source.time or (None if source.rate_hz and not log.time else log.time)
-    if name is None and source.rate_hz is None:
-        raise InputError("log.time is missing; name the column of the stamps, or give every quantity a rate_hz")
+    rate_hz = source.rate_hz or log.rate_hz
+    name = source.time or (None if rate_hz and not log.time else log.time)
+    if name is None and rate_hz is None:
+        raise InputError("log.time is missing; name the column of the stamps, or give a rate_hz")
     unit = source.time_unit or log.time_unit
-    return name, Clock(unit, log.reorder_s, None if name else source.rate_hz)
+    return name, Clock(unit, log.reorder_s, None if name else rate_hz)
 
 
 def common_origin(feeds: Sequence[Feed]) -> int:

@@ -10,12 +10,14 @@ from gnc import dual_quaternion, quaternion
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.motion_fit import Poses, fitted
+from gnc.estimators.motion_models import Kind, MotionFilter
 from gnc.estimators.navigation.free_body import Prior, TargetNavigation
 from gnc.estimators.pose_motion import TURN
 from gnc.estimators.twist_ekf import TwistEkf
 from gnc.models.craft.body import about_centre
 from gnc.models.pose_body import PoseState
-from gnc.models.sensors import Measurement
+from gnc.models.sensors import Gyro, Measurement
 from gnc.models.sensors.interface import Sighting
 from gnc.scenarios.replay import config, filter_config
 from gnc.scenarios.replay.driven import INERTIA, Array, Driven, First, Sample, blocks, given, named, variance
@@ -78,33 +80,81 @@ class ByWrench(Driven):
 
 
 class Kinematic(Driven):
-    """Pose filter with white acceleration: nothing moves it but its own twist."""
+    """Pose filter with white acceleration: nothing moves it but its own twist, and a gyro if there is one.
 
-    def __init__(self, chosen: filter_config.KinematicFilter, common: dict[str, Any]) -> None:
-        self.filter = TwistEkf(walk_psd=np.asarray(chosen.acceleration_psd), **common)
-        self.errors = named("a", "r", "w", "v")
+    The bias of `TwistEkf` is that of the measured twist: of a gyro its own, of what nothing measures the twist itself,
+    less its sign.
+    """
+
+    def __init__(self, chosen: filter_config.KinematicFilter, common: dict[str, Any], gyro: Gyro | None) -> None:
+        walk, white = np.ones(6) * np.asarray(chosen.acceleration_psd), np.zeros(6)
+        self._gyro = gyro
+        if gyro is not None:
+            walk[:3], white[:3] = gyro.bias_walk**2, gyro.arw**2
+        self.filter = TwistEkf(twist_psd=white, walk_psd=walk, **common)
+        self.errors = named("a", "r", "w" if gyro is None else "bias", "v")
+        self._sign = np.repeat([1.0, -1.0 if gyro is None else 1.0, -1.0], [6, 3, 3])
 
     def start_size(self, start: config.Start) -> int:
         """Return the size of pose and twist."""
         return 12
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
-        """Return the belief at the first pose; the filter's bias is the twist, less its sign."""
+        """Return the belief at the first pose."""
         dq_IB, twist = _first_state(first, start)
-        return self.filter.start(dq_IB, _pose_covariance(first, start), -twist)
+        C, bias = _pose_covariance(first, start), -twist
+        if self._gyro is not None:
+            bias[:3] = start.bias
+            if start.C is None:
+                C[6:9, 6:9] = variance(np.radians(start.sigma_bias_deg_s))
+        return self.filter.start(dq_IB, C, bias)
 
     def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
-        """Move at the estimated twist."""
-        return self.filter.predict(belief, AT_REST, h)
+        """Move at the rate of the gyro's sample and the estimated velocity."""
+        if self._gyro is None or held is None:
+            return self.filter.predict(belief, AT_REST, h, self._gyro is None)
+        z = np.concatenate([quaternion.rotate(self._gyro.q_BS, held.z), np.zeros(3)])
+        return self.filter.predict(belief, z, h, held.valid)
 
     def coast(self, belief: Any, h: float, end: Sample) -> Any:
-        """Move at the estimated twist."""
-        return self.filter.predict(belief, AT_REST, h)
+        """Move at the last twist."""
+        return self.filter.predict(belief, AT_REST, h, self._gyro is None)
 
     def columns(self, belief: Any) -> dict[str, Array]:
-        """Return pose, twist and C, the twist's error being less that of the bias."""
-        sign = np.repeat([1.0, -1.0], 6)
-        return _pose_columns(belief) | {"C": belief.C * np.outer(sign, sign)}
+        """Return pose, twist, bias and C, an unmeasured twist's error being less that of the bias."""
+        more = {} if self._gyro is None else {"bias": belief.bias[..., :3]}
+        return _pose_columns(belief) | more | {"C": belief.C * np.outer(self._sign, self._sign)}
+
+
+class Moving(Driven):
+    """Pose filter by a model of the motion, of which kind and density are those that suit the first poses best."""
+
+    def __init__(self, chosen: filter_config.KinematicFilter, poses: Poses) -> None:
+        kinds: tuple[Kind, ...] = ("white", "damped", "singer") if chosen.motion == "auto" else (chosen.motion,)
+        self.turning, self.moving = fitted(poses, kinds, chosen.gate_probability)
+        self.filter = MotionFilter((self.turning,), (self.moving,), chosen.gate_probability)
+        self.errors = named("a", "r", "w", "v_I")
+
+    def start_size(self, start: config.Start) -> int:
+        """Return the size of pose and twist."""
+        return 12
+
+    def begin(self, first: First, start: config.Start, held: Sample) -> Any:
+        """Return the belief at the first pose."""
+        dq_IB, twist = _first_state(first, start)
+        return self.filter.start(dq_IB, _pose_covariance(first, start), twist)
+
+    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
+        """Move by the model."""
+        return self.filter.predict(belief, h)
+
+    def coast(self, belief: Any, h: float, end: Sample) -> Any:
+        """Move by the model."""
+        return self.filter.predict(belief, h)
+
+    def columns(self, belief: Any) -> dict[str, Array]:
+        """Return pose, twist and C."""
+        return _pose_columns(belief) | {"C": belief.C[..., :12, :12]}
 
 
 def _first_state(first: First, start: config.Start) -> PoseState:

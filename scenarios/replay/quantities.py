@@ -23,10 +23,12 @@ FINE, SATURATED, BAD_NORM = "", "saturated", "bad norm"
 RADIANS = {"rad/s": 1.0, "deg/s": np.pi / 180.0}
 TESLA = {"T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4}
 METRES = {"m": 1.0, "mm": 1e-3}
+GRAVITY = 9.80665  # [m/s^2]
 FASTEST = 35.0  # [rad/s], 2000 deg/s: the range of a gyro that states none
 STRONGEST = 1e-3  # [T], 15 times the Earth's field
 FEW = 0.01  # of the rows may be beyond what is plausible before the unit is doubted
 NORM = 0.01  # by which the norm of a measured quaternion may be off
+UNIT = 0.1  # by which the usual length of a direction may be off, beside its noise
 ROUND_OFF = 1e-9  # norms nearer to 1 are left alone, so that recorded bits stay
 
 
@@ -58,6 +60,17 @@ def gyro(sensor: sensor_config.GyroSensor) -> Quantity:
     return Quantity(sensor.columns, 3, convert)
 
 
+def accelerometer(sensor: sensor_config.AccelerometerSensor) -> Quantity:
+    """Specific force in m/s^2."""
+    limit = sensor.range or np.inf
+
+    def convert(values: Array) -> Converted:
+        rule = np.where(_beyond(values, limit), SATURATED, FINE)
+        return (GRAVITY if sensor.unit == "g" else 1.0) * values, rule
+
+    return Quantity(sensor.columns, 3, convert)
+
+
 def vector(sensor: sensor_config.VectorSensor) -> Quantity:
     """A direction in body axes if its reference is constant (its noise is the same in all axes), else in its own."""
     reference = _columns(sensor.reference)
@@ -71,6 +84,13 @@ def vector(sensor: sensor_config.VectorSensor) -> Quantity:
             good = (length > 0.0) & np.isfinite(length)
             rule = np.where(good, rule, BAD_NORM)
             z = z / np.where(good, length, 1.0)[:, None]
+        else:
+            length = np.median(np.sqrt((z * z).sum(axis=1)))
+            if abs(length - 1.0) > UNIT + np.radians(sensor.sigma_deg):
+                raise InputError(
+                    f"sensors.{sensor.name}.columns: {', '.join(sensor.columns)} have the length {length:.4g}; "
+                    "a direction has 1: set normalize = true, or map others"
+                )
         z = quaternion.rotate(sensor.q_BS, z) if turned else z
         return np.concatenate([z, values[:, 3:]], axis=1), rule
 
@@ -133,20 +153,23 @@ def position(sensor: sensor_config.PositionSensor) -> Quantity:
     return Quantity((*sensor.columns, *observer), 3 + len(observer), convert, len(observer))
 
 
-def truth(source: config.Truth) -> Quantity:
-    """Attitude, position and rate, zeros where the truth has none."""
-    base = attitude(source, "truth.columns", (*(source.position or ()), *(source.rate or ())))
+def truth(source: config.Truth, mask: str | None = None) -> Quantity:
+    """Attitude, position and rate, zeros where the truth has none, and whether the mask counts it."""
+    extra = (*(source.position or ()), *(source.rate or ()), *((mask,) if mask else ()))
+    base = attitude(source, "truth.columns", extra)
 
     def convert(values: Array) -> Converted:
         z, rule = base.convert(values)
-        parts, at = [z[:, :4], np.zeros((len(z), 3)), np.zeros((len(z), 3))], 4
+        parts, at = [z[:, :4], np.zeros((len(z), 3)), np.zeros((len(z), 3)), np.ones((len(z), 1))], 4
         if source.position:
             parts[1], at = METRES[source.unit] * z[:, 4:7], 7
         if source.rate:
             parts[2] = RADIANS[source.rate_unit] * z[:, at : at + 3]
+        if mask:
+            parts[3] = (z[:, -1:] != 0.0).astype(float)
         return np.concatenate(parts, axis=1), rule
 
-    return Quantity(base.columns, 10, convert)
+    return Quantity(base.columns, 11, convert)
 
 
 def inputs(source: config.Inputs) -> Quantity:

@@ -1,6 +1,7 @@
 """Records of floats that are appended to a file as they come: a netCDF file that xarray opens, and a CSV beside it.
 
-The netCDF is of the classic format with a record dimension `time`: a header, then one record after the other. The
+The netCDF is of the classic format with a record dimension `time`, whose coordinate is the time, and labels along the
+others: a header, then one record after the other. The
 header is written by scipy; records are NumPy's own bytes, so memory does not grow, and reading back is a memory map.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ import numpy as np
 from gnc.errors import InputError
 
 Array = Any
+TIME = "time"
+LABELS = {
+    "axis": tuple("xyz"),
+    "quaternion": tuple("wxyz"),
+    "dual_quaternion": tuple(f"{part}_{c}" for part in ("real", "dual") for c in "wxyz"),
+}
 Shapes = Mapping[str, tuple[int, ...]]  # of one record
 
 
@@ -68,8 +75,9 @@ def opened(path: Path) -> tuple[Array, dict[str, str]]:
 
     try:
         with netcdf_file(path, "r", mmap=False) as file:
-            shapes = [(name, ">f8", v.shape[1:]) for name, v in file.variables.items()]
-            count = len(file.variables["t"].data)
+            records = {name: v for name, v in file.variables.items() if v.dimensions[0] == TIME}
+            shapes = [("t" if name == TIME else name, ">f8", v.shape[1:]) for name, v in records.items()]
+            count = len(file.variables[TIME].data)
             attributes = {key: getattr(file, key).decode() for key in file._attributes}
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a directory of gnc replay") from None
@@ -77,23 +85,50 @@ def opened(path: Path) -> tuple[Array, dict[str, str]]:
 
 
 def _header(shapes: Shapes, attributes: Mapping[str, str], record_bytes: int) -> bytes:
-    """Return the header, by writing a file with one record and cutting the record off."""
+    """Return the header, by writing a file with one record and cutting the record off; labels are part of it."""
     from scipy.io import netcdf_file
 
     buffer = io.BytesIO()
     file = netcdf_file(buffer, "w", version=2)
-    file.createDimension("time", None)
+    file.createDimension(TIME, None)
     for name, shape in shapes.items():
-        dimensions = ["time"]
-        for axis, n in enumerate(shape):
-            dimensions.append(f"{name}_{axis}")
-            file.createDimension(dimensions[-1], n)
-        file.createVariable(name, "d", tuple(dimensions))[0] = np.zeros(shape)
+        dimensions = _dimensions(name, shape)
+        for dimension, n in zip(dimensions, shape, strict=True):
+            if dimension not in file.dimensions:
+                file.createDimension(dimension, n)
+                _label(file, dimension, attributes.get("errors", "").split())
+        variable = file.createVariable(TIME if name == "t" else name, "d", (TIME, *dimensions))
+        variable[0] = np.zeros(shape)
+        if name == "t":
+            variable.axis = "T"  # seconds of the log: `units` would make xarray take them for durations
     for key, value in attributes.items():
         setattr(file, key, value)
     file.flush()
     whole = buffer.getvalue()
     return whole[: len(whole) - record_bytes]
+
+
+def _dimensions(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of a record's dimensions; those with labels are shared."""
+    if name in ("C", "S"):
+        row = "error" if name == "C" else "component"
+        return row, f"{row}_column"
+    if name in ("sigma", "y"):
+        return ("error" if name == "sigma" else "component",)
+    known = {dimension: len(labels) for dimension, labels in LABELS.items()}
+    return tuple(next((d for d, size in known.items() if size == n), f"{name}_component") for n in shape)
+
+
+def _label(file: Any, dimension: str, errors: Sequence[str]) -> None:
+    """Write the names along a dimension, as text that xarray takes for its coordinate."""
+    labels = errors if dimension.startswith("error") else LABELS.get(dimension)
+    if not labels:
+        return
+    width = f"{dimension}_text"
+    file.createDimension(width, max(map(len, labels)))
+    text = np.array([list(label.ljust(max(map(len, labels)), "\0")) for label in labels], "S1")
+    variable = file.createVariable(dimension, "c", (dimension, width))
+    variable[:], variable._Encoding = text, "utf-8"  # so that labels are text, and not bytes
 
 
 class _Csv:

@@ -76,6 +76,8 @@ def _levels(sensor: Any, variance: Array, mean: Array, stream: Stream) -> dict[s
     if sensor.kind == "gyro":
         arw = sigma * float(np.sqrt(stream.step_s or 0.0))
         return {"levels": {"arw": (arw, sensor.arw)}, "bias_rad_s": mean.tolist()}
+    if sensor.kind == "accelerometer":
+        return {"levels": {"sigma_m_s2": (sigma, None)}}
     if sensor.kind == "pose":
         turn, shift = float(np.sqrt(variance[:3].mean())), float(np.sqrt(variance[3:].mean()))
         return {

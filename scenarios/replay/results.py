@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,35 @@ class Lost(Exception):
     """The filter has no belief left."""
 
 
+class BesideTruth:
+    """Columns that wait until the truth at their times is known."""
+
+    def __init__(self, track: Track | None, write: Callable[[dict[str, Array]], None]) -> None:
+        self._track, self._write = track, write
+        self._waiting: list[dict[str, Array]] = []
+
+    def add(self, columns: dict[str, Array]) -> None:
+        """Take columns, later than all before."""
+        self._waiting.append(columns)
+
+    def settle(self, until: float) -> None:
+        """Write those for which the truth is known."""
+        if self._track is None:
+            for columns in self._waiting:
+                self._write(columns)
+            self._waiting = []
+            return
+        ready = self._track.known_until(until) if np.isfinite(until) else np.inf
+        for columns in self._waiting:
+            n = int(np.searchsorted(columns["t"], ready, side="right"))
+            head = {name: column[:n] for name, column in columns.items()}
+            self._write(head | self._track.at(head["t"]))
+            for name in columns:
+                columns[name] = columns[name][n:]
+        self._waiting = [columns for columns in self._waiting if len(columns["t"])]
+        self._track.forget(self._waiting[0]["t"][0] if self._waiting else ready)
+
+
 class Results:
     """Collects beliefs and innovations in batches, and writes them with the truth beside them."""
 
@@ -31,12 +60,12 @@ class Results:
         self, folder: Path, filter_: Driven, sensors: Sequence[str], track: Track | None, full: bool, text: bool
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._filter, self._sensors, self._track = folder, filter_, sensors, track
+        self._folder, self._filter, self._sensors = folder, filter_, sensors
         self._full, self._text = full, text
         self._times: list[float] = []
         self._beliefs: list[Any] = []
         self._innovations: list[list[tuple[float, Any]]] = [[] for _ in sensors]
-        self._waiting: list[dict[str, Array]] = []
+        self._waiting = BesideTruth(track, self.write)
         self._estimates: Records | None = None
         self._files: dict[int, Records] = {}
         self.lost_s: float | None = None
@@ -60,20 +89,7 @@ class Results:
     def settle(self, until: float) -> None:
         """Write the estimates for which the truth is known."""
         self._stack()
-        if self._track is None:
-            for columns in self._waiting:
-                self._append(columns)
-            self._waiting = []
-            return
-        ready = self._track.known_until(until) if np.isfinite(until) else np.inf
-        for columns in self._waiting:
-            n = int(np.searchsorted(columns["t"], ready, side="right"))
-            head = {name: column[:n] for name, column in columns.items()}
-            self._append(head | self._track.at(head["t"]))
-            for name in columns:
-                columns[name] = columns[name][n:]
-        self._waiting = [columns for columns in self._waiting if len(columns["t"])]
-        self._track.forget(self._waiting[0]["t"][0] if self._waiting else ready)
+        self._waiting.settle(until)
 
     def close(self, keep: bool) -> None:
         """Write what is left, and put the files in their places."""
@@ -104,15 +120,16 @@ class Results:
         stacked = type(self._beliefs[0])(*map(np.array, zip(*self._beliefs, strict=True)))
         columns = {"t": np.array(self._times), **self._filter.columns(stacked)}
         self._times, self._beliefs = [], []
-        if not self._full:
-            columns["sigma"] = np.sqrt(np.diagonal(columns.pop("C"), axis1=1, axis2=2))
-        self._waiting.append(columns)
+        self._waiting.add(columns)
         lost = ~np.isfinite(columns["q_IB"]).all(axis=1)
         if lost.any():
             self.lost_s = float(columns["t"][lost][0])
             raise Lost
 
-    def _append(self, columns: dict[str, Array]) -> None:
+    def write(self, columns: dict[str, Array]) -> None:
+        """Write estimates with the truth beside them."""
+        if not self._full:
+            columns["sigma"] = np.sqrt(np.diagonal(columns.pop("C"), axis1=1, axis2=2))
         if self._estimates is None:
             shapes = {name: column.shape[1:] for name, column in columns.items()}
             errors = {"errors": " ".join(self._filter.errors)}
@@ -125,13 +142,18 @@ class Results:
         if not kept:
             return
         y, S, nis, used = map(np.array, zip(*(innovation for _, innovation in kept), strict=True))
-        columns = {"t": np.array([t for t, _ in kept]), "y": y, "S": S, "nis": nis, "used": used.astype(float)}
+        self._innovations[sensor] = []
+        self.write_innovations(
+            sensor, {"t": np.array([t for t, _ in kept]), "y": y, "S": S, "nis": nis, "used": used.astype(float)}
+        )
+
+    def write_innovations(self, sensor: int, columns: dict[str, Array]) -> None:
+        """Write innovations of a sensor."""
         if sensor not in self._files:
             shapes = {name: column.shape[1:] for name, column in columns.items()}
             path = self._folder / f"innovations_{self._sensors[sensor]}.nc"
             self._files[sensor] = Records(path, shapes, {"sensor": self._sensors[sensor]}, self._text)
         self._files[sensor].append(columns)
-        self._innovations[sensor] = []
 
 
 class DroppedRows:

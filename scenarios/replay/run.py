@@ -24,6 +24,10 @@ from gnc.scenarios.replay.stream import Stream
 
 Array = Any
 
+SAME_S = 1e-9  # times that are nearer than this differ by rounding only
+READMISSION = 0.1  # of the patience, for which a lost filter takes every measurement
+OWN_PATIENCE = 10**9  # of a filter whose recovery is left to the runner
+
 
 class Runner:
     """A filter on its way through a log; streams are those of the driver, if there is one, and of the channels."""
@@ -37,20 +41,23 @@ class Runner:
         starter: Starter,
         log: Log,
         ungated_s: float,
+        recovery: tuple[float, float] = (math.inf, 1.0),
     ) -> None:
         self._filter, self._channels, self._streams, self._results = filter_, channels, streams, results
         self._driver = streams[0] if len(streams) > len(channels) else None
         self.starter, self._start_t, self._log = starter, starter.start.t, log
         self._belief: Any = None
-        self._now, self._began, self._held_until = math.nan, math.nan, -math.inf
-        self._ungated_s = ungated_s
+        self._now, self._held_until = math.nan, -math.inf
+        self._ungated_s, (self._patience_s, self._growth) = ungated_s, recovery
+        self._gated_from = math.inf
+        self._agreed, self._doubts = math.nan, 0  # when a sensor was let in last; how often the covariance grew
         self._held: Measurement | None = None
         self._measured = False
 
     @property
     def recoveries(self) -> int:
         """Return how often the filter let its covariance grow."""
-        return 0 if self._belief is None else int(np.nan_to_num(self._belief.recoveries))
+        return self._doubts + (0 if self._belief is None else int(np.nan_to_num(self._belief.recoveries)))
 
     def run(self, block: Block) -> None:
         """Take the events of a block."""
@@ -73,20 +80,33 @@ class Runner:
             self._record()
 
     def _correct(self, t: float, k: int, channel: Channel, measurement: Measurement, env: Any) -> None:
-        if t != self._now:
+        if t - self._now > SAME_S:
             self._advance(t, None)
-        gated = t - self._began >= self._ungated_s
+        gated = t >= self._gated_from
         self._belief, innovation = self._filter.update(self._belief, channel.sensor, measurement, env, gated)
         self._measured = True
         if measurement.valid:
             self._results.innovation(k - (self._driver is not None), t, innovation)
+            self._recover(t, bool(np.all(innovation.used)))
+
+    def _recover(self, t: float, used: bool) -> None:
+        """Let the covariance grow where no sensor has agreed for `patience_s`, and all sensors in for a tenth of it.
+
+        A filter with which one sensor agrees is not lost: the others stay refused.
+        """
+        if used or math.isnan(self._agreed):
+            self._agreed = t
+        elif t - self._agreed > self._patience_s:
+            self._belief = self._filter.doubt(self._belief, self._growth)
+            self._agreed, self._doubts = t, self._doubts + 1
+            self._gated_from = t + READMISSION * self._patience_s
 
     def _drive(self, t: float, sample: Measurement) -> None:
         """Move to the sample of gyro or inputs, and hold it."""
         assert self._driver is not None
         if self._belief is None and not self._begin(t, None, sample, None):
             self._driver.counts["before start"] += 1
-        if self._belief is not None and t != self._now:
+        if self._belief is not None and t - self._now > SAME_S:
             self._advance(t, sample)
         self._held = sample
         self._held_until = t + self._log.gap_steps * (self._driver.step_s or math.inf)
@@ -109,7 +129,8 @@ class Runner:
         if channel is not None and held is not None and self._driver is not None:
             self._driver.counts["before start"] -= 1  # the sample that is held counts from here on
         self._belief = self._filter.begin(first, self.starter.start, held)
-        self._now = self._began = t if told or self._start_t is None else self._start_t
+        self._now = t if told or self._start_t is None else self._start_t
+        self._gated_from = self._now + self._ungated_s
         self._measured = told
         return not told
 

@@ -1,15 +1,16 @@
 """How good and how honest the estimates are, by a second pass over what was written.
 
 Errors against the truth T, in the body's axes: a = log(q_IB* q_IT q_BT*), dr = R_IB^T (r_IT - r_IB) - r_BT, with the
-constant offset (q_BT, r_BT) of the truth's frame: none, or the one that makes the mean square least (`align`). NEES is
-that of the attitude (3), or of the pose (6). Errors of one flight are correlated in time, so no band of their mean is
-stated, but the fraction of times at which NEES is within the central 95 % of chi-square.
+constant offset of the truth's frames, of the body or of the world: none, or the one that makes the mean square least
+(`align`). Heading and inclination are told apart: errors of the two have different causes. NEES is that of the attitude
+(3), or of the pose (6). Errors of one flight are correlated in time, so no band of their mean is stated, but the
+fraction of times at which NEES is within the central 95 % of chi-square.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
@@ -23,6 +24,7 @@ Array = Any
 
 ROWS = 16384  # at a time
 LAGS = 10
+IDENTITY, ZERO = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)
 SAMPLE = 100_000  # of which a median is taken
 
 
@@ -38,57 +40,100 @@ def _counted(records: Array, score: Score) -> Array:
     high = np.inf if score.to_s is None else score.to_s
     known = np.isfinite(records["truth_q_IB"]).all(axis=1) & (t >= low) & (t <= high)
     with np.errstate(invalid="ignore"):
-        return known & (records["truth_turn"] >= np.radians(score.min_rate_deg_s))
+        return known & (records["truth_turn"] >= np.radians(score.min_rate_deg_s)) & (records["truth_mask"] > 0.0)
 
 
-def offset(records: Array, score: Score, with_position: bool) -> tuple[Array, Array]:
-    """Return q_BT and r_BT by least squares over the times that count.
+class Offset(NamedTuple):
+    """Constant rotations and shifts between the frames of the truth (world W, body T) and the filter's (I, B)."""
+
+    q_WI: Array = IDENTITY
+    q_BT: Array = IDENTITY
+    r_W: Array = ZERO  # origin of I from that of W, in axes of I
+    r_BT: Array = ZERO
+
+    def attitude(self, q_WT: Array) -> Array:
+        """Return the truth's q_IB."""
+        return quaternion.mul(quaternion.mul(quaternion.conj(self.q_WI), q_WT), quaternion.conj(self.q_BT))
+
+    def place(self, r_WT: Array) -> Array:
+        """Return the truth's position in I."""
+        return quaternion.inverse_rotate(self.q_WI, r_WT) - self.r_W
+
+
+def offset(records: Array, score: Score, how: str, with_position: bool) -> Offset:
+    """Return the offset by least squares over the times that count: of body, world, both, or the world's heading.
 
     The mean rotation is the eigenvector of the largest eigenvalue of sum d d^T, d = q_IB* q_IT. Source: Markley et al.,
     "Averaging Quaternions", J. Guidance, Control, and Dynamics 30 (2007) 1193.
     """
-    K, r_sum, n = np.zeros((4, 4)), np.zeros(3), 0
+    found = Offset()
+    for side in {"both": ("world", "body") * 4}.get(how, (how,)):
+        K = np.zeros((4, 4))
+        for part in _slices(records):
+            part = part[_counted(part, score)]
+            q_true, q_IB = found.attitude(part["truth_q_IB"].astype(float)), part["q_IB"].astype(float)
+            pair = (quaternion.conj(q_IB), q_true) if side == "body" else (q_true, quaternion.conj(q_IB))
+            d = quaternion.mul(*pair)
+            K += d.T @ d
+        if side == "heading":  # a turn about the vertical
+            K[1:3] = K[:, 1:3] = 0.0
+        turn = quaternion.canonical(np.linalg.eigh(K)[1][:, -1])
+        if side == "body":
+            found = found._replace(q_BT=quaternion.mul(turn, found.q_BT))
+        else:
+            found = found._replace(q_WI=quaternion.mul(found.q_WI, turn))
+    return _shifted(records, score, how, found) if with_position else found
+
+
+def _shifted(records: Array, score: Score, how: str, found: Offset) -> Offset:
+    """Return the offset with the mean difference of positions, in axes of the body or of the world."""
+    r_sum, n = np.zeros(3), 0
     for part in _slices(records):
         part = part[_counted(part, score)]
-        q_IB = part["q_IB"].astype(float)
-        d = quaternion.mul(quaternion.conj(q_IB), part["truth_q_IB"].astype(float))
-        K, n = K + d.T @ d, n + len(d)
-        if with_position:
-            r_sum += quaternion.inverse_rotate(q_IB, (part["truth_r_IB"] - part["r_IB"]).astype(float)).sum(axis=0)
-    return quaternion.canonical(np.linalg.eigh(K)[1][:, -1]), r_sum / max(n, 1)
+        d = found.place(part["truth_r_IB"].astype(float)) - part["r_IB"].astype(float)
+        r_sum += (quaternion.inverse_rotate(part["q_IB"].astype(float), d) if how == "body" else d).sum(axis=0)
+        n += len(d)
+    return found._replace(**{"r_BT" if how == "body" else "r_W": r_sum / max(n, 1)})
 
 
-def errors(part: Array, q_BT: Array, r_BT: Array, with_position: bool) -> Array:
+def errors(part: Array, found: Offset, with_position: bool) -> Array:
     """Return (a, dr) of records."""
     q_IB = part["q_IB"].astype(float)
-    q_true = quaternion.mul(part["truth_q_IB"].astype(float), quaternion.conj(q_BT))
-    a = quaternion.log(quaternion.mul(quaternion.conj(q_IB), q_true))
+    a = quaternion.log(quaternion.mul(quaternion.conj(q_IB), found.attitude(part["truth_q_IB"].astype(float))))
     if not with_position:
         return a
-    dr = quaternion.inverse_rotate(q_IB, (part["truth_r_IB"] - part["r_IB"]).astype(float)) - r_BT
-    return np.concatenate([a, dr], axis=1)
+    dr = found.place(part["truth_r_IB"].astype(float)) - part["r_IB"].astype(float)
+    return np.concatenate([a, quaternion.inverse_rotate(q_IB, dr) - found.r_BT], axis=1)
+
+
+def apart(part: Array, e: Array) -> Array:
+    """Return heading about the inertial z axis and inclination of errors [rad]: q_e = q_z(heading) q(inclination)."""
+    q = quaternion.exp(quaternion.rotate(part["q_IB"].astype(float), e[:, :3]))
+    upright = np.sqrt(q[:, 0] ** 2 + q[:, 3] ** 2)
+    return np.stack([2.0 * np.arctan2(q[:, 3], q[:, 0]), 2.0 * np.arctan2(np.hypot(q[:, 1], q[:, 2]), upright)], axis=1)
 
 
 def against_truth(records: Array, truth: Truth, score: Score) -> dict[str, Any]:
     """Return RMS errors and NEES over the times that count."""
     names = records.dtype.names or ()
     position = truth.position is not None and "r_IB" in names
-    q_BT, r_BT = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)
-    if truth.align:
-        q_BT, r_BT = offset(records, score, position)
+    found = offset(records, score, truth.aligned, position) if truth.aligned else Offset()
     size = 6 if position else 3
     band = chi2.ppf(0.025, size), chi2.ppf(0.975, size)
-    squares, rate_square, nees_sum, inside, n, with_truth = np.zeros(size), 0.0, 0.0, 0, 0, 0
+    squares, parts, rate_square, nees_sum, inside, n, with_truth = np.zeros(size), np.zeros(2), 0.0, 0.0, 0, 0, 0
+    sampled, every = [], max(1, len(records) // SAMPLE)
     for part in _slices(records):
         with_truth += int(np.isfinite(part["truth_q_IB"]).all(axis=1).sum())
         part = part[_counted(part, score)]
-        e = errors(part, q_BT, r_BT, position)
+        e = errors(part, found, position)
         squares, n = squares + (e * e).sum(axis=0), n + len(e)
+        parts += (apart(part, e) ** 2).sum(axis=0)
         if truth.rate is not None:
-            w = quaternion.rotate(q_BT, part["truth_w_B"].astype(float))
+            w = quaternion.rotate(found.q_BT, part["truth_w_B"].astype(float))
             rate_square += float(((w - part["w_B"]) ** 2).sum())
         if "C" in names:
             nees = consistency.nees(e, part["C"][:, :size, :size].astype(float))
+            sampled.append(nees[::every])
             nees_sum, inside = (
                 nees_sum + float(np.nansum(nees)),
                 inside + int(((nees >= band[0]) & (nees <= band[1])).sum()),
@@ -98,7 +143,10 @@ def against_truth(records: Array, truth: Truth, score: Score) -> dict[str, Any]:
         "with_truth": with_truth,
         "nees_size": size,
         "rms_rate_deg_s": float(np.degrees(np.sqrt(rate_square / n))) if truth.rate is not None and n else None,
-        "offset": {"q_BT": q_BT.tolist(), "r_BT": r_BT.tolist()} if truth.align else None,
+        "rms_heading_deg": float(np.degrees(np.sqrt(parts[0] / n))) if n else None,
+        "rms_inclination_deg": float(np.degrees(np.sqrt(parts[1] / n))) if n else None,
+        "nees_median": float(np.nanmedian(np.concatenate(sampled))) if sampled and n else None,
+        "offset": {name: value.tolist() for name, value in found._asdict().items()} if truth.aligned else None,
     }
 
 

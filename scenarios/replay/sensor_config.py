@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+import math
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from gnc.config.arrays import NonNegative, Positive, Quaternion, Vector3
 from gnc.config.base import Section
+from gnc.config.schema import Noun
 from gnc.errors import InputError
 from gnc.scenarios.replay.clock import TimeUnit
 
-Names3: TypeAlias = tuple[str, str, str]
-Names4: TypeAlias = tuple[str, str, str, str]
+
+def _of_array(n: int) -> BeforeValidator:
+    """Return a validator by which the name of an array stands for those of its columns."""
+
+    def convert(value: Any) -> Any:
+        return tuple(f"{value}[{i}]" for i in range(n)) if isinstance(value, str) else value
+
+    return BeforeValidator(convert)
+
+
+Names3 = Annotated[tuple[str, str, str], _of_array(3), Noun("3 names of columns, or the name of an array")]
+Names4 = Annotated[tuple[str, str, str, str], _of_array(4), Noun("4 names of columns, or the name of an array")]
+Three: TypeAlias = tuple[str, str, str]
 Names8: TypeAlias = tuple[str, str, str, str, str, str, str, str]
 Order: TypeAlias = Literal["wxyz", "xyzw"]
 Rotation: TypeAlias = Literal["q_IB", "q_BI"]
 RateUnit: TypeAlias = Literal["rad/s", "deg/s"]
 LengthUnit: TypeAlias = Literal["m", "mm"]
 
+ROUNDED = 0.01  # by which the length of a direction may be off that is written with few digits
 ALIGNED = (1.0, 0.0, 0.0, 0.0)
 ZERO = (0.0, 0.0, 0.0)
 
@@ -39,8 +53,13 @@ class Source(Section):
 class Sensor(Source):
     """What all sensors have."""
 
-    name: str
+    name: str = Field(description="by default its kind")
     q_BS: Quaternion = Field(default=ALIGNED, description="mounting: takes sensor components to body ones")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _called(cls, data: Any) -> Any:
+        return {"name": data.get("kind"), **data} if isinstance(data, dict) else data
 
 
 class GyroSensor(Sensor):
@@ -49,8 +68,19 @@ class GyroSensor(Sensor):
     kind: Literal["gyro"]
     columns: Names3
     unit: RateUnit
-    arw: NonNegative = Field(description="angular random walk [rad/sqrt(s)]")
+    arw: NonNegative | None = Field(
+        default=None, description="angular random walk [rad/sqrt(s)]; imu: by default from the log's own rest"
+    )
     bias_walk: NonNegative = Field(default=0.0, description="rate random walk [rad/s/sqrt(s)]")
+    range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
+
+
+class AccelerometerSensor(Sensor):
+    """An accelerometer: specific force, which is upwards at rest."""
+
+    kind: Literal["accelerometer"]
+    columns: Names3
+    unit: Literal["m/s^2", "g"]
     range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
 
 
@@ -60,9 +90,17 @@ class VectorSensor(Sensor):
     kind: Literal["vector"]
     columns: Names3
     sigma_deg: Positive
-    reference: Vector3 | Names3 | Literal["sun"] = Field(description="in inertial axes: 3 numbers, 3 columns, or sun")
-    normalize: bool = Field(default=False, description="true where columns are not of unit length")
+    reference: Vector3 | Three | Literal["sun"] = Field(description="in inertial axes: 3 numbers, 3 columns, or sun")
+    normalize: bool = Field(default=False, description="true where columns or reference are not of unit length")
     range: Positive | None = Field(default=None, description="saturation of a component, in the columns' unit")
+
+    @model_validator(mode="after")
+    def _direction(self) -> VectorSensor:
+        if isinstance(self.reference, tuple) and not isinstance(self.reference[0], str):
+            length = math.hypot(*self.reference)
+            if length == 0.0 or (not self.normalize and abs(length - 1.0) > ROUNDED):
+                raise InputError(f"reference: has the length {length:.4g}; give a direction of length 1, or normalize")
+        return self
 
 
 class MagnetometerSensor(Sensor):
@@ -73,16 +111,10 @@ class MagnetometerSensor(Sensor):
     unit: Literal["T", "uT", "nT", "G"]
     sigma_T: NonNegative = 0.0
     sigma_deg: NonNegative = Field(default=0.0, description="angle by which the noise of one axis turns the field")
-    reference: Vector3 | Names3 | Literal["magnetic-field"] = Field(
-        description="in inertial axes [T]: 3 numbers, 3 columns, or magnetic-field"
+    reference: Vector3 | Three | Literal["magnetic-field"] | None = Field(
+        default=None, description="in inertial axes [T]: 3 numbers, 3 columns, or magnetic-field; imu needs none"
     )
     range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
-
-    @model_validator(mode="after")
-    def _noisy(self) -> MagnetometerSensor:
-        if not self.sigma_T and not self.sigma_deg:
-            raise InputError("sigma_T and sigma_deg are both zero; give one of them")
-        return self
 
 
 class AttitudeSensor(Sensor):
@@ -140,6 +172,6 @@ class PositionSensor(Sensor):
 
 
 AnySensor: TypeAlias = Annotated[
-    GyroSensor | VectorSensor | MagnetometerSensor | AttitudeSensor | PoseSensor | PositionSensor,
+    GyroSensor | AccelerometerSensor | VectorSensor | MagnetometerSensor | AttitudeSensor | PoseSensor | PositionSensor,
     Field(discriminator="kind"),
 ]

@@ -62,12 +62,13 @@ def _rate(sensor: Any) -> float:
 
 
 def _gyro(s: sensor_config.GyroSensor) -> models.Gyro:
-    return models.Gyro(rate_hz=_rate(s), arw=s.arw, bias_walk=s.bias_walk, q_BS=s.q_BS)
+    return models.Gyro(rate_hz=_rate(s), arw=s.arw or 0.0, bias_walk=s.bias_walk, q_BS=s.q_BS)
 
 
 def _vector(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineSunSensor:
     if isinstance(s.reference, tuple) and not isinstance(s.reference[0], str):
-        return models.VectorSensor(rate_hz=_rate(s), r_I=s.reference, sigma_deg=s.sigma_deg)
+        r_I = _unit(np.array([s.reference], float))[0]
+        return models.VectorSensor(rate_hz=_rate(s), r_I=r_I, sigma_deg=s.sigma_deg)
     return models.FineSunSensor(rate_hz=_rate(s), sigma_deg=s.sigma_deg, q_BS=s.q_BS)
 
 
@@ -97,6 +98,7 @@ def _position(s: sensor_config.PositionSensor) -> models.RelativePosition:
 
 _BUILD: dict[str, Callable[[Any], Any]] = {
     "gyro": _gyro,
+    "accelerometer": lambda sensor: None,  # an input of the filter
     "vector": _vector,
     "magnetometer": _magnetometer,
     "attitude": _attitude,
@@ -118,7 +120,7 @@ def _surround(sensor: Any, quantity: Quantity, model: Model | None) -> Callable[
         return lambda m: [Observer(dq) for dq in m.z[:, -8:]]
     if quantity.extra == 3:
         return lambda m: [Surroundings(v, u) for v, u in zip(m.z[:, -3:], _unit(m.z[:, -3:]), strict=True)]
-    if sensor.kind == "magnetometer":
+    if sensor.kind == "magnetometer" and reference is not None:
         field = np.array(reference)
         return lambda m: itertools.repeat(Surroundings(field, field))
     return lambda m: itertools.repeat(None)

@@ -8,27 +8,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from gnc import dual_quaternion
 from gnc.errors import InputError
+from gnc.estimators.motion_fit import Poses
+from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro
-from gnc.scenarios.replay import quantities
+from gnc.scenarios.replay import filter_config, quantities
 from gnc.scenarios.replay.clock import Clock
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.filters import driven
+from gnc.scenarios.replay.imu_run import Imu, ImuRunner
 from gnc.scenarios.replay.merge import Feed, blocks, clock_of, common_origin
+from gnc.scenarios.replay.plausibility import Plausibility
 from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.rest import RestNoise
 from gnc.scenarios.replay.results import DroppedRows, Lost, Results
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.sensors import Channel, Model, channel
 from gnc.scenarios.replay.start import Starter
-from gnc.scenarios.replay.stream import Stream
+from gnc.scenarios.replay.stream import Dropped, Stream
 from gnc.scenarios.replay.tables import Table, open_log, pick
 from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
-DRIVEN_BY_GYRO = "gyro-mekf"
+MOTION_POSES, FEWEST_POSES = 300, 20  # that tell the motion of a body
+DRIVEN_BY_GYRO = ("gyro-mekf", "imu", "dqekf-kinematic")
 
 
 @dataclass
@@ -41,11 +49,12 @@ class Session:
     channels: list[Channel]  # sensors that correct; a gyro that drives is not among them
     filter: Driven
     results: Results
-    runner: Runner
+    runner: Runner | ImuRunner
     track: Track | None
     rest: RestNoise | None
     dropped: DroppedRows
     model: Model | None
+    plausibility: Plausibility
     seconds: float = 0.0
 
     def run(self, progress: Callable[[float], None] = lambda t: None) -> None:
@@ -69,6 +78,7 @@ class Session:
                 self.track.add(block.parts[-1])
             if self.rest is not None:
                 self.rest.add(block.parts)
+            self.plausibility.add(block.parts)
             self.runner.run(block)
             self.results.settle(block.until)
             progress(block.until)
@@ -97,10 +107,14 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     tables = open_log(log)
     model = Model(config.orbit) if config.orbit is not None else None
     built = [channel(sensor, model) for sensor in config.sensors]
-    by_gyro = config.filter.kind == DRIVEN_BY_GYRO
+    by_gyro = config.filter.kind in DRIVEN_BY_GYRO and any(s.kind == "gyro" for s in config.sensors)
     correcting = [c for c in built if not (by_gyro and isinstance(c.sensor, Gyro))]
     gyros = [c.sensor for c in built if isinstance(c.sensor, Gyro)]
-    filter_ = driven(config.filter, gyros, config.start)
+    filter_: Any = (
+        Imu()
+        if config.filter.kind == "imu"
+        else driven(config.filter, gyros, config.start, _first_poses(config, built, tables))
+    )
     folder.mkdir(parents=True, exist_ok=True)
     dropped = DroppedRows(folder / "dropped.csv")
     try:
@@ -113,18 +127,48 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
             wiring.add(f"sensors.{c.name}", sources[c.name], c.quantity)
         track = None
         if config.truth is not None:
-            track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth)))
+            track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth, config.score.mask)))
         streams, feeds = wiring.streams, wiring.feeds()
     except BaseException:
         dropped.close(False)
         raise
     names = [c.name for c in correcting]
-    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
-    starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
+    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.text)
+    doubts = Plausibility(config, streams)
     without_truth = streams[: len(streams) - (track is not None)]
-    runner = Runner(filter_, correcting, without_truth, results, starter, config.log, config.filter.ungated_s)
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
-    return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
+    if isinstance(config.filter, filter_config.ImuFilter):
+        runner: Any = ImuRunner(config, without_truth, results, track, folder)
+    else:
+        starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
+        recovery = (np.inf, 1.0) if config.filter.patience else (config.filter.patience_s, config.filter.growth)
+        parts = (filter_, correcting, without_truth, results, starter, config.log)
+        runner = Runner(*parts, config.filter.ungated_s, recovery)
+    return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model, doubts)
+
+
+def _first_poses(config: Replay, built: list[Channel], tables: dict[str, Table]) -> Poses | None:
+    """Return the poses that tell the motion of a body, where nothing else does."""
+    if config.filter.kind != "dqekf-kinematic" or config.filter.acceleration_psd is not None:
+        return None
+    sensor = next((s for s in config.sensors if s.kind == "pose" and s.observer is None), None)
+    if sensor is None or any(s.kind == "gyro" for s in config.sensors):
+        raise InputError(
+            "filter.acceleration_psd is missing; only poses in the inertial frame, without a gyro, tell it"
+        )
+    channel_ = next(c for c in built if c.name == sensor.name)
+    wiring = _Wiring(config, tables, lambda *row: None)
+    stream, feeds = wiring.add(f"sensors.{sensor.name}", sensor, channel_.quantity), wiring.feeds()
+    t, z = np.zeros(0), np.zeros((0, 8))
+    for block in blocks(feeds, [stream], common_origin(feeds)):
+        m = block.parts[0]
+        t, z = np.concatenate([t, m.t[m.valid]]), np.concatenate([z, m.z[m.valid]])
+        if len(t) >= MOTION_POSES:
+            break
+    if len(t) < FEWEST_POSES:
+        raise InputError(f"filter.acceleration_psd is missing; {len(t)} poses tell no motion, {FEWEST_POSES} would")
+    t, z = t[:MOTION_POSES], dual_quaternion.mul(channel_.sensor.dq_BS, z[:MOTION_POSES])
+    return Poses(t, z, channel_.sensor.predict(PoseState(z[0], np.zeros(6)), None).R)
 
 
 def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, Any, Quantity] | None:
@@ -143,7 +187,7 @@ def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, A
 class _Wiring:
     """Streams and the tables they come from; streams with the same time column share a clock."""
 
-    def __init__(self, config: Replay, tables: dict[str, Table], dropped: DroppedRows) -> None:
+    def __init__(self, config: Replay, tables: dict[str, Table], dropped: Dropped) -> None:
         self._config, self._tables, self._dropped = config, tables, dropped
         self.streams: list[Stream] = []
         self._by_table: dict[int, tuple[Table, list[Stream], dict[int, str | None]]] = {}

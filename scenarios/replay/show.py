@@ -12,6 +12,7 @@ from gnc.scenarios.plots import save_figure
 from gnc.scenarios.replay import curves, figures, told
 from gnc.scenarios.replay.kept import CONFIG, METRICS, load
 from gnc.scenarios.replay.session import Session
+from gnc.scenarios.replay.text_formats import write_tum
 from gnc.scenarios.report.page import write_page
 from gnc.scenarios.report.replay_page import page
 
@@ -22,14 +23,17 @@ def write(session: Session, outcome: dict[str, Any], folder: Path) -> list[Path]
         with replacing(folder / name) as temporary:
             temporary.write_text(content, encoding="utf-8")
     kept = load(folder)
+    trajectory = [folder / "estimates.tum"] if session.config.output.tum else []
+    for path in trajectory:
+        write_tum(path, kept.estimates)
     state, nis = curves.states(kept), curves.nis(kept)
     save_figure(lambda figure: figures.draw_states(figure, state), folder / "states.png")
     save_figure(lambda figure: figures.draw_nis(figure, nis), folder / "nis.png")
     write_page(folder / "report.html", page(folder))
     records = [r.path for r in session.results.all_records()]
-    text = [path.with_suffix(".csv") for path in records] if session.config.output.csv else []
+    text = [path.with_suffix(".csv") for path in records] if session.config.text else []
     others = [folder / n for n in (METRICS, CONFIG, "states.png", "nis.png", "report.html")]
-    return [*records, *text, session.dropped.path, *others]
+    return [*records, *text, *trajectory, session.dropped.path, *others]
 
 
 def tables(outcome: dict[str, Any]) -> None:

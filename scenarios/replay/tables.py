@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from gnc.errors import InputError
 
@@ -40,6 +40,8 @@ def open_log(path: Path) -> dict[str, Table]:
     """Open a log and return its tables by name; nothing is read yet but names."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give a log in CSV, Parquet, HDF5, NPZ or MAT")
+    if not path.is_dir() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file; give a log in CSV, Parquet, HDF5, NPZ or MAT")
     with readable(str(path)):
         return _folder(path) if path.is_dir() else _file(path)
 
@@ -59,7 +61,7 @@ def readable(what: str) -> Iterator[None]:
 
 
 def _folder(path: Path) -> dict[str, Table]:
-    files = sorted(p for p in path.iterdir() if p.suffix.lower() in (".csv", ".txt", ".parquet"))
+    files = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() in (".csv", ".txt", ".parquet"))
     if not files:
         raise InputError(f"{path}: the folder has no .csv or .parquet file; give one per table")
     return {p.stem: _file(p)[""] for p in files}
@@ -67,6 +69,12 @@ def _folder(path: Path) -> dict[str, Table]:
 
 def _file(path: Path) -> dict[str, Table]:
     suffix = path.suffix.lower()
+    if suffix in (".txt", ".tum", ".aem", ".oem", ".kvn"):
+        from gnc.scenarios.replay.text_formats import text_tables
+
+        tables = text_tables(path)
+        if tables is not None or suffix != ".txt":
+            return tables or _unknown(path)
     if suffix in (".csv", ".txt"):
         from gnc.scenarios.replay.arrow_tables import CsvTable
 
@@ -79,7 +87,12 @@ def _file(path: Path) -> dict[str, Table]:
         from gnc.scenarios.replay.array_tables import array_tables
 
         return array_tables(path)
-    raise InputError(f"{path}: {suffix or 'no suffix'} is not known; give .csv, .parquet, .h5, .npz or .mat")
+    return _unknown(path)
+
+
+def _unknown(path: Path) -> NoReturn:
+    known = ".csv, .parquet, .h5, .npz, .mat, .tum, .aem or .oem"
+    raise InputError(f"{path}: {path.suffix or 'no suffix'} is not known; give {known}")
 
 
 def pick(tables: dict[str, Table], name: str, key: str) -> Table:

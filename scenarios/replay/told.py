@@ -53,6 +53,7 @@ def sentences(outcome: dict[str, Any]) -> list[str]:
     said = []
     if outcome["lost_s"] is not None:
         said.append(f"LOST: the filter has no estimate from {outcome['lost_s']:.6g} s on; reading stopped there")
+    said += [f"FAILED: {failure}" for failure in outcome["failures"]]
     if outcome["malformed_lines"]:
         said.append(
             f"{outcome['malformed_lines']} lines had another number of fields than the header and were left out"
@@ -66,8 +67,11 @@ def sentences(outcome: dict[str, Any]) -> list[str]:
         if truth["nees"] is not None:
             inside = f"{100 * truth['nees_inside_95']:.1f} % in its 95 % band"
             nees = f", NEES {truth['nees']:.3g} of {truth['nees_size']}, {inside}"
+        if truth["rms_heading_deg"] is not None:
+            nees += f", heading {truth['rms_heading_deg']:.3g} and inclination {truth['rms_inclination_deg']:.3g} deg"
         counted = f"at {truth['scored']} of {truth['times']} times"
-        said.append(f"against truth: RMS {truth['rms_deg']:.4g} deg{metres}{nees}, {counted}")
+        turned = "no RMS" if truth["rms_deg"] is None else f"RMS {truth['rms_deg']:.4g} deg"
+        said.append(f"against truth: {turned}{metres}{nees}, {counted}")
     if outcome["bias"] is not None:
         said.append("gyro bias: " + ", ".join(f"{np.degrees(b):.4g}" for b in outcome["bias"]["rad_s"][:3]) + " deg/s")
     return [*said, *(f"warning: {w}" for w in outcome["warnings"]), *(f"hint: {h}" for h in outcome["hints"])]

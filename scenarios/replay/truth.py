@@ -1,7 +1,8 @@
 """Truth at the times of the estimates: interpolated between its own stamps, nowhere across its gaps.
 
-Attitude on the great circle, position and rate along straight lines. Outside of the truth's span, and between two
-stamps that are further apart than `gap_steps` of its usual steps, there is none (NaN).
+Attitude on the great circle, position and rate along straight lines; the mask of the score is the nearer one. Outside
+of the truth's span, and between two stamps that are further apart than `gap_steps` of its usual steps, there is none
+(NaN).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gnc.scenarios.replay.stream import Measurements, Stream
 
 Array = Any
 
-SHAPES = {"truth_q_IB": (4,), "truth_r_IB": (3,), "truth_w_B": (3,), "truth_turn": ()}
+SHAPES = {"truth_q_IB": (4,), "truth_r_IB": (3,), "truth_w_B": (3,), "truth_turn": (), "truth_mask": ()}
 
 
 class Track:
@@ -52,7 +53,8 @@ class Track:
         straight = a + u[:, None] * (b - a)
         q = quaternion.slerp(a[:, :4], b[:, :4], u)
         turn = quaternion.angle_between(a[:, :4], b[:, :4]) / step
-        found = {"truth_q_IB": q, "truth_r_IB": straight[:, 4:7], "truth_w_B": straight[:, 7:], "truth_turn": turn}
+        found = {"truth_q_IB": q, "truth_r_IB": straight[:, 4:7], "truth_w_B": straight[:, 7:10], "truth_turn": turn}
+        found["truth_mask"] = np.where(straight[:, 10] >= 0.5, 1.0, 0.0)
         return {n: np.where(good.reshape(-1, *(1,) * (v.ndim - 1)), v, np.nan) for n, v in found.items()}
 
     def _longest(self) -> float:

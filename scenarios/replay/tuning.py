@@ -18,6 +18,7 @@ SIGMAS = 3.0  # by which it has to exceed chance
 CORRELATED = 0.2  # of the first lag, from which the process is blamed
 
 PROCESS = {
+    "imu": "the motion or the field is rougher than the filter's constants say; filter.reach_m",
     "gyro-mekf": "the gyro's arw or bias_walk",
     "mekf": "filter.torque_psd",
     "dqekf": "filter.wrench_psd",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,9 @@ import numpy as np
 
 from gnc import config as configuration
 from gnc import history
+from gnc.config.base import loads
 from gnc.errors import InputError
+from gnc.files import read_json, read_text
 from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.statistics import percentiles
 from gnc.scenarios.missions.flight import Flight
@@ -30,13 +30,19 @@ BANDS = "bands.nc"
 TIME = "time [s]"
 COLUMNS = ("mean", "std", "p50", "p95", "p99.7", "max")
 MOST_ROWS = 20
+LARGEST_FILE = 2**28  # bytes
 FEW = 7  # parts that one plot can show apart
 HIDDEN = (".q_IB", ".q_IT", ".used", ".refused")  # what quaternions do is better seen in the scene
 
 
 def write(folder: Path, path: Path, trial: int | None = None) -> None:
     """Write the page of a flight, a campaign or a replay."""
-    made = page(folder, trial)
+    try:
+        made = page(folder, trial)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:  # what damaged results lack
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder}: results are damaged ({type(error).__name__}: {error}); fly again") from error
     try:
         write_page(path, made)
     except OSError as error:
@@ -55,8 +61,8 @@ def page(folder: Path, trial: int | None = None) -> Page:
         raise InputError(f"{folder}: holds no results; give a directory of gnc run, monte-carlo or replay")
     if (folder / ESTIMATES).is_file():
         return _replay(folder, trial)
-    told = json.loads((folder / METRICS).read_text(encoding="utf-8"))
-    text = (folder / CONFIG).read_text(encoding="utf-8")
+    told = read_json(folder / METRICS, LARGEST_FILE, "results of gnc")
+    text = read_text(folder / CONFIG, LARGEST_FILE, "results of gnc")
     if not (folder / BANDS).is_file():
         return _flight(told, text, history.load(folder / HISTORY), trial)
     if trial is not None:
@@ -165,7 +171,7 @@ def _spread(name: str, signal: DataArray, one: DataArray) -> Plot:
 
 
 def _campaign(told: dict[str, Any], text: str, bands: Dataset) -> Page:
-    name = tomllib.loads(text)["name"]
+    name = loads(text, CONFIG)["name"]
     metrics = [(key, *[x[column] for column in COLUMNS]) for key, x in told["metrics"].items()]
     tables = [Table("Metrics", ("metric", *COLUMNS), metrics)]
     if p := told["success"]:

@@ -1,4 +1,4 @@
-"""The systems of `problems`: equations, variational process model, start, readings."""
+"""The systems of `system_problems`: equations, variational process model, start, readings."""
 
 from __future__ import annotations
 
@@ -154,15 +154,15 @@ def in_potential() -> System:
     seen = lambda x: np.linalg.norm(x[2] - BEACONS, axis=-1)  # noqa: E731
     return System(
         FieldProcess(_potential_field, chart, (J, mass, *field)),
-        lambda psd: KernelProcess(method.step4, chart, given, psd, 0.04, method.step4_jacobian),
+        lambda psd: KernelProcess(method.step4, chart, given, psd, 0.03, method.step4_jacobian),
         (np.array([1.0, 0, 0, 0]), P_B, np.array([8.0, 0, 0]), np.array([0.0, 1.0, 0])),
-        np.repeat([0.5 * DEG, 0.01, 0.05, 0.02], 3),
+        np.repeat([0.2 * DEG, 0.005, 0.05, 0.02], 3),
         [
-            *(direction(chart, f"direction {k}", np.eye(3)[k], 0.2 * DEG) for k in range(2)),
+            *(direction(chart, f"direction {k}", np.eye(3)[k], 0.1 * DEG) for k in range(2)),
             Source("ranges", ranges, seen, lambda z, e: z + e),
         ],
         (slice(3), slice(6, 9)),
-        0.04,
+        0.03,
         float(np.linalg.norm(np.linalg.solve(J, P_B))),
     )
 

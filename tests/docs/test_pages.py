@@ -7,7 +7,15 @@ import pytest
 from tests.docs import pages
 
 ROOT = Path(__file__).resolve().parents[2]
-SLOW = {"cluster.md", "monte_carlo.md", "own_controller.md", "own_sensor_and_filter.md", "servicer.md"}
+SLOW = {
+    "cluster.md",
+    "monte_carlo.md",
+    "own_controller.md",
+    "own_potential.md",
+    "own_sensor_and_filter.md",
+    "own_tree.md",
+    "servicer.md",
+}
 SHOWN = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if "api" not in path.parts)]
 
 

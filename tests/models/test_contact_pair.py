@@ -1,4 +1,4 @@
-"""Two bodies that hit each other: known impacts, energy, momentum, trials by themselves."""
+"""Two bodies that hit each other: known impacts, trials by themselves; `pc/pair` counts energy and momentum."""
 
 import numpy as np
 import pytest
@@ -33,20 +33,11 @@ def test_a_ball_that_slides_over_another_takes_friction_within_its_cone():
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("law", case.LAWS)
-def test_random_impacts_never_gain_energy_and_keep_the_momentum_of_the_pair(law):
-    """100 encounters of each law, seed 3; together more than 300 impacts."""
-    found = case.run(3, law)
-    assert found.impacts > 75 and found.lost == 0
-    assert found.rise <= 1e-14 and found.momentum <= 1e-12
-
-
-@pytest.mark.jit
 def test_a_trial_hits_the_same_alone_and_in_a_batch():
     pair = ContactPair(case.body(1.0), case.body(2.5), 0.5, 0.3)
     x = PairState(case.start(3, "first", 1.5), case.start(3, "second", -1.5))
     alone = PairState(*(Motion(*(a[7:8] for a in y)) for y in x))
-    for _ in range(60):
+    for _ in range(40):
         x, alone = pair.step(x, 0.02), pair.step(alone, 0.02)
     for batch, one in zip(x, alone, strict=True):
         for a, b in zip(batch, one, strict=True):

@@ -36,7 +36,7 @@ def test_a_mass_makes_it_a_design_for_the_pose_and_the_file_has_all(tmp_path, ca
     [
         (
             ["--inertia", "22,20", "--step-s", "1"],
-            "gnc: --inertia: expected 3 numbers with commas between, got '22,20'",
+            "gnc: --inertia: expected 3 numbers, or 6 with the products, and commas between, got '22,20'",
         ),
         (["--inertia", "1,2,5", "--step-s", "1"], "gnc: J: triangle inequality violated: 5 > 1 + 2"),
         ([*INERTIA, "--step-s", "0"], "gnc: --step-s: 0 is not positive"),

@@ -153,3 +153,33 @@ def test_the_real_form_meets_the_criteria_of_the_specification():
         names = "position_rms_mm", "position_p997_mm", "attitude_rms_deg", "attitude_p997_deg"
         for name, bound in zip(names, bounds, strict=True):
             assert verdict.metrics[f"hold_{name}"] <= bound
+
+
+LIDAR = ("craft.chaser.sensors.lidar.kind=relative-position", "craft.chaser.sensors.lidar.period_s=2.0")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["adaptive", "velocity-free"])
+def test_other_laws_follow_the_reference_too_and_a_second_sensor_helps_the_filter(law):
+    changes = f"software.chaser.modes.approach.law.kind={law}", "run.duration_s=40.0", "run.record_s=2.0"
+    signals = flown("rendezvous", 0, 2, *changes, *LIDAR).signals
+    turned = np.linalg.norm(signals["chaser.pointing_error_deg"].values, axis=-1)
+    assert turned[:, 0].min() > 5.0 and turned[:, -1].max() < 1.0
+    assert (signals["chaser.lidar.used"].values[:, -1] > 15).all()
+
+
+def test_what_is_dispersed_differs_over_the_trials_in_one_loop_and_software_is_not_told():
+    ranges = {
+        "craft.chaser.mass_kg": (80.0, 120.0),
+        "craft.target.start.tumble_deg_s": (1.0, 4.0),
+        "craft.chaser.sensors.camera.sigma_m": (0.01, 0.1),
+    }
+    settings = [
+        f"dispersions.d{i}={{key = '{key}', kind = 'uniform', lo = {lo}, hi = {hi}}}"
+        for i, (key, (lo, hi)) in enumerate(ranges.items())
+    ]
+    flight = flown("rendezvous", 0, 3, *settings, "run.duration_s=4.0")
+    assert flight.signals.attrs["loops"] == 1
+    rates = np.linalg.norm(flight.signals["target.w_B_deg_s"].values[:, 0], axis=-1)
+    np.testing.assert_allclose(rates, flight.drawn["craft.target.start.tumble_deg_s"], rtol=1e-9)
+    assert ranges.keys() <= flight.drawn.keys()

@@ -213,3 +213,17 @@ def test_a_satellite_with_a_panel_turns_on_wheels_by_an_attitude_filter():
     flight = mission.fly()
     assert failed(flight.verdict) == []
     assert np.ptp(flight.signals["sat.panel.joint_deg"].values) > 1e-3
+
+
+def test_a_panel_on_a_spring_swings_as_a_damped_pendulum_does():
+    """On a base that is too heavy to move: gamma = e^(-d t) (cos w t + d/w sin w t), I = J + m l^2 about the hinge."""
+    panel = {"mass_kg": 2.0, "J_kgm2": [[0.1, 0, 0], [0, 0.2, 0], [0, 0, 0.25]], "origin_m": [0.5, 0, 0]}
+    panel |= {"stiffness": 0.6, "damping": 0.05}
+    base = {"kind": "tree", "mass_kg": 1e6, "J_kgm2": (1e7 * np.eye(3)).tolist(), "start": {"joints_deg": [5.0]}}
+    mission = Mission(craft={"sat": {**base, "bodies": {"panel": panel}}}, run={"duration_s": 8.0, "record_s": 0.5})
+    signals = mission.model_copy(update={"run": mission.run.model_copy(update={"truth_step_s": 0.01})}).fly(1).signals
+    inertia, t = 0.25 + 2.0 * 0.5**2, signals["time"].values
+    d = 0.5 * 0.05 / inertia
+    w = np.sqrt(0.6 / inertia - d * d)
+    expected = 5.0 * np.exp(-d * t) * (np.cos(w * t) + d / w * np.sin(w * t))
+    assert np.abs(signals["sat.panel.joint_deg"].values[0] - expected).max() < 2e-3

@@ -91,7 +91,7 @@ def test_replay_of_a_simulated_log_gives_the_estimates_of_the_scenarios_filter_b
     states, covariances = zip(
         *((navigation.mekf.state(b), navigation.mekf.covariance(b)) for b in beliefs.values()), strict=True
     )
-    assert np.array_equal(found["t"].values, list(beliefs))
+    assert np.array_equal(found["time"].values, list(beliefs))
     assert np.array_equal(found["q_IB"].values, [x.q_IB[0] for x in states])
     assert np.array_equal(found["w_B"].values, [x.w_B[0] for x in states])
     assert np.array_equal(found["C"].values, [C[0] for C in covariances])
@@ -117,7 +117,7 @@ def test_replay_gives_the_pose_and_twist_of_a_chasers_filter_bit_for_bit(name, s
     navigation, beliefs = flown(name, settings, 5, 4)
     found, told = simulated(name, settings, 5, 4, tmp_path / "flight.csv")
     last = [b.last for b in beliefs.values()]
-    assert np.array_equal(found["t"].values, list(beliefs))
+    assert np.array_equal(found["time"].values, list(beliefs))
     assert np.array_equal(found["dq_IB"].values, [b.dq_IB[0] for b in last])
     assert np.array_equal(found["w_B"].values, [b.chi_B[0, :3] for b in last])
     assert np.array_equal(found["v_B"].values, [b.chi_B[0, 3:] for b in last])

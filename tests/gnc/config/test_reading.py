@@ -26,7 +26,7 @@ def refused(path: Path) -> str:
         (b" \n\t\n", "is empty"),
         (b"\x7fELF\0\0", "is binary"),
         (b"title = 'a'\nlabel = '\xe9'", "line 2 is not UTF-8; save the file as UTF-8"),
-        (b"# comment\n" * 100_001, "a configuration has at most 1000000"),
+        (b"# comment\n" * 100_001, "a TOML file has at most 1000000"),
     ],
 )
 def test_content_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes, said: str) -> None:

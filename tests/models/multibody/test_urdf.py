@@ -124,7 +124,7 @@ def test_what_cannot_be_flown_is_refused_in_one_line(message):
 
 
 def test_a_missing_file_and_a_missing_parser_are_told(monkeypatch, tmp_path):
-    with pytest.raises(InputError, match="none.urdf: No such file or directory; give the path of a URDF file"):
+    with pytest.raises(InputError, match="none.urdf: no such file or directory; give a URDF file"):
         urdf.load(tmp_path / "none.urdf")
     monkeypatch.setitem(sys.modules, "urdf_parser_py.urdf", None)
     with pytest.raises(InputError, match=r"pip install 'gnc\[urdf\]'"):

@@ -121,6 +121,7 @@ time = "t"
 step_s = {h}
 [filter]
 kind = "gyro-mekf"
+patience = 8
 [start]
 q_IB = {q[0].tolist()}
 bias = [1e-3, 0, 0]
@@ -204,6 +205,7 @@ time = "t"
 step_s = {h}
 [filter]
 kind = "mekf"
+patience = 8
 J = {J.tolist()}
 torque_psd = 1e-8
 {"dipole_sigma_Am2 = 20.0" if dipole else ""}

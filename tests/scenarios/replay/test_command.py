@@ -69,7 +69,7 @@ def test_it_writes_estimates_innovations_an_account_figures_and_a_page(done):
 def test_csv_and_xarray_hold_the_same_estimates(done):
     text = np.genfromtxt(done[0] / "estimates.csv", delimiter=",", names=True, deletechars="")
     with xarray.open_dataset(done[0] / "estimates.nc", engine="scipy") as found:
-        np.testing.assert_array_equal(text["t"], found["t"].values)
+        np.testing.assert_array_equal(text["t"], found["time"].values)
         np.testing.assert_array_equal(text["q_IB[2]"], found["q_IB"].values[:, 2])
         np.testing.assert_array_equal(text["sigma[3]"], np.sqrt(found["C"].values[:, 3, 3]))
         assert found.attrs["errors"].split()[:4] == ["a_x", "a_y", "a_z", "bias_x"]
@@ -203,5 +203,6 @@ def test_a_log_in_which_no_sensor_measured_is_one_line(tmp_path):
 
 def test_the_configuration_in_the_documentation_is_one(repository):
     text = (repository / "docs" / "replay.md").read_text()
-    config = parse(text.split("```toml")[1].split("```")[0], Replay)
+    imu, config = (parse(part.split("```")[0], Replay) for part in text.split("```toml")[1:])
+    assert [sensor.kind for sensor in imu.sensors] == ["gyro", "accelerometer", "magnetometer"]
     assert [sensor.kind for sensor in config.sensors] == ["gyro", "attitude", "magnetometer"]

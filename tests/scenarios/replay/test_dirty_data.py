@@ -50,7 +50,7 @@ def run(columns, tmp_path, toml=SENSORS):
 def largest_error_deg(columns, found):
     """Against the noiseless attitudes of the clean log, by time."""
     q = np.stack([columns[f"st_{i}"] for i in range(4)], axis=1)
-    at = np.searchsorted(columns["t"], found["t"].values)
+    at = np.searchsorted(columns["t"], found["time"].values)
     return np.degrees(quaternion.angle_between(found["q_IB"].values, q[at])).max()
 
 
@@ -76,7 +76,7 @@ def test_a_row_that_comes_later_than_the_window_is_dropped_as_late(tmp_path):
     outcome, listed, found = run({name: column[order] for name, column in columns.items()}, tmp_path)
     assert listed == [("sensors.gyro", 199, "late"), ("sensors.tracker", 199, "late")]
     assert outcome["data"]["gyro"]["dropped"] == {"late": 1}
-    assert 10.0 not in np.round(found["t"].values, 6)
+    assert 10.0 not in np.round(found["time"].values, 6)
 
 
 def test_one_stamp_far_ahead_costs_its_own_row_and_no_other(tmp_path):
@@ -84,7 +84,7 @@ def test_one_stamp_far_ahead_costs_its_own_row_and_no_other(tmp_path):
     columns["t"][150] = 1e6
     outcome, listed, found = run(columns, tmp_path)
     assert listed == [("sensors.gyro", 150, "wild stamp"), ("sensors.tracker", 150, "wild stamp")]
-    assert len(found["t"]) == 399
+    assert len(found["time"]) == 399
     assert largest_error_deg(clean(), found) < 1.0
 
 
@@ -164,7 +164,7 @@ def test_a_gap_is_counted_and_beyond_its_hold_time_the_gyro_is_not_trusted(tmp_p
     assert outcome["data"]["gyro"]["gaps"] == 1
     assert outcome["data"]["gyro"]["longest_gap_s"] == pytest.approx(6.1)
     y = innovations_of(tmp_path, "tracker")
-    after = np.searchsorted(y["t"], 26.0)
+    after = np.searchsorted(y["time"], 26.0)
     # Held for 5 steps of 0.1 s, then coasting for 5.6 s at 0.01 rad/s: variance (5.6 * 0.01)^2 in front of everything.
     assert y["S"][after, 0, 0] == pytest.approx(0.056**2, rel=0.02)
 
@@ -173,7 +173,7 @@ def innovations_of(folder, sensor):
     import xarray
 
     with xarray.open_dataset(folder / "out" / f"innovations_{sensor}.nc", engine="scipy") as found:
-        return {name: found[name].values for name in found}
+        return {name: found[name].values for name in found.variables}
 
 
 def test_jitter_is_lived_with_and_reported(tmp_path):
@@ -255,15 +255,15 @@ def test_stamps_in_every_unit_tell_the_same_times(unit, stamps, tmp_path):
     if unit == "iso":
         columns["t"] = np.datetime_as_string(columns["t"])
     _, _, found = run(columns, tmp_path, SENSORS.replace('time = "t"', f'time = "t"\ntime_unit = "{unit}"'))
-    np.testing.assert_allclose(np.diff(found["t"].values), 0.1, rtol=0, atol=2e-9)
-    assert largest_error_deg(clean() | {"t": found["t"].values}, found) < 1e-6
+    np.testing.assert_allclose(np.diff(found["time"].values), 0.1, rtol=0, atol=2e-9)
+    assert largest_error_deg(clean() | {"t": found["time"].values}, found) < 1e-6
 
 
 def test_a_stated_rate_needs_no_stamps(tmp_path):
     columns = {name: c for name, c in clean().items() if name != "t"}
     toml = SENSORS.replace('time = "t"', "").replace('name = "', 'rate_hz = 10\nname = "')
     _, _, found = run(columns, tmp_path, toml)
-    np.testing.assert_array_equal(found["t"].values, np.arange(400) / 10.0)
+    np.testing.assert_array_equal(found["time"].values, np.arange(400) / 10.0)
 
 
 def test_stamps_in_another_unit_than_stated_are_refused(tmp_path):

@@ -28,7 +28,7 @@ def test_all_measurements_are_let_in_until_ungated_s(ungated_s, used, tmp_path):
     toml = flight.toml.replace('kind = "gyro-mekf"', f'kind = "gyro-mekf"\nungated_s = {ungated_s}')
     flights.replayed(tmp_path / "log.npz", toml, tmp_path / "out")
     with xarray.open_dataset(tmp_path / "out" / "innovations_sun.nc", engine="scipy") as found:
-        assert found["used"].values[found["t"].values == 2.0] == used
+        assert found["used"].values[found["time"].values == 2.0] == used
 
 
 def test_settings_change_the_configuration(tmp_path):

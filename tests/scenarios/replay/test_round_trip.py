@@ -21,7 +21,7 @@ def check(flight, log, folder):
     session, outcome = flights.replayed(log, flight.toml, folder)
     assert outcome["lost_s"] is None
     found = flights.estimates(folder)
-    np.testing.assert_array_equal(found["t"].values, flight.times)
+    np.testing.assert_array_equal(found["time"].values, flight.times)
     for name, values in flight.estimates.items():
         np.testing.assert_array_equal(found[name].values, values, err_msg=name)
 

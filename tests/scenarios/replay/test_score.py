@@ -28,13 +28,13 @@ def recorded(n: int, offset: Rotation, shift: np.ndarray, seed: int = 0):
     true, r_true = q * Rotation.from_rotvec(e[:, :3]), r + q.apply(e[:, 3:])
     dtype = [("t", ">f8"), ("q_IB", ">f8", 4), ("r_IB", ">f8", 3), ("w_B", ">f8", 3), ("C", ">f8", (12, 12)),
              ("truth_q_IB", ">f8", 4), ("truth_r_IB", ">f8", 3), ("truth_w_B", ">f8", 3),
-             ("truth_turn", ">f8")]  # fmt: skip
+             ("truth_turn", ">f8"), ("truth_mask", ">f8")]  # fmt: skip
     records = np.zeros(n, dtype)
     records["t"], records["q_IB"], records["r_IB"], records["truth_turn"] = np.arange(n), scalar_first(q), r, 0.1
     records["C"][:, :6, :6] = C
     records["C"][:, 6:, 6:] = np.eye(6)
     records["truth_q_IB"], records["truth_r_IB"] = scalar_first(true * offset), r_true + q.apply(shift)
-    records["w_B"], records["truth_w_B"] = 0.2, 0.3
+    records["w_B"], records["truth_w_B"], records["truth_mask"] = 0.2, 0.3, 1.0
     return records, e, C
 
 
@@ -121,3 +121,33 @@ def test_an_honest_filter_on_an_honest_log_is_called_honest(tmp_path):
     assert outcome["truth"]["rms_deg"] < np.hypot(130.0 / 3600.0, np.degrees(1e-3))
     bias = np.array(outcome["bias"]["rad_s"]) - [2e-3, -1e-3, 5e-4]
     assert (np.abs(bias) < 4.0 * np.array(outcome["bias"]["sigma_rad_s"])).all()
+
+
+@pytest.mark.parametrize("how", ["world", "heading", "both"])
+def test_alignment_of_the_world_takes_its_rotation_and_shift_out(how):
+    """A heading of 40 deg between the worlds, and, of both, a mounting of the truth's body."""
+    world, body = Rotation.from_rotvec([0.0, 0.0, 0.7]), Rotation.from_rotvec([0.2, 0.1, -0.3])
+    records, e, _ = recorded(5000, body if how == "both" else Rotation.identity(), np.zeros(3))
+    q = Rotation.from_quat(records["truth_q_IB"], scalar_first=True)
+    records["truth_q_IB"] = scalar_first(world * q)
+    records["truth_r_IB"] = world.apply(records["truth_r_IB"] + [1.0, 2.0, 3.0])
+    found = score.against_truth(records, TRUTH.model_copy(update={"align": how}), Score())
+    rms = np.degrees(np.sqrt((e[:, :3] ** 2).sum(axis=1).mean()))
+    assert score.against_truth(records, TRUTH, Score())["rms_deg"] > 30.0
+    assert found["rms_deg"] == pytest.approx(rms, rel=0.01)
+    assert found["rms_m"] == pytest.approx(np.sqrt((e[:, 3:] ** 2).sum(axis=1).mean()), rel=0.01)
+    np.testing.assert_allclose(found["offset"]["r_W"], [1.0, 2.0, 3.0], atol=0.05)
+
+
+def test_heading_and_inclination_are_told_apart_and_a_mask_leaves_times_out():
+    records, *_ = recorded(1000, Rotation.identity(), np.zeros(3))
+    q = Rotation.from_quat(records["q_IB"], scalar_first=True)
+    records["truth_q_IB"] = scalar_first(
+        Rotation.from_rotvec([0.0, 0.0, 0.05]) * Rotation.from_rotvec([0.02, 0.0, 0.0]) * q
+    )
+    records["truth_q_IB"][500:] = scalar_first(q[500:])
+    records["truth_mask"][500:] = 0.0
+    found = score.against_truth(records, TRUTH, Score())
+    assert found["scored"] == 500
+    assert found["rms_heading_deg"] == pytest.approx(np.degrees(0.05), rel=1e-6)
+    assert found["rms_inclination_deg"] == pytest.approx(np.degrees(0.02), rel=1e-6)

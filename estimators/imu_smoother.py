@@ -1,0 +1,61 @@
+"""Smoothing of the IMU filter over a whole log with flat memory.
+
+The filter leaves its state at the begin of every chunk of rows. From the last chunk to the first, the filter runs over
+the chunk once more, notes its blocks, and the Bryson-Frazier recursion goes back through them (`imu_kernels.go_back`).
+With `lag` chunks of look-ahead, the recursion begins so many chunks behind the one that is smoothed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnc.estimators.imu_filter import ImuFilter, empty_trace
+from gnc.estimators.imu_rest import RestSurvey
+
+if TYPE_CHECKING:
+    from gnc.estimators.imu_kernels import State, Told
+
+Array = Any
+
+
+def smoothed(
+    imu: ImuFilter, rows: Array, starts: Sequence[tuple[int, State]], lag: int | None = None
+) -> Iterator[tuple[int, Told]]:
+    """Go back over the chunks that begin at `starts`; each with its first row and what is told of it, smoothed."""
+    ends = [*(start for start, _ in starts[1:]), len(rows)]
+    way = _WayBack(imu, rows)
+    for i in range(len(starts) - 1, -1, -1):
+        if lag is not None:
+            way.begin()
+            for j in range(min(i + lag, len(starts) - 1), i, -1):
+                way.go(*starts[j], ends[j])
+        yield starts[i][0], way.go(*starts[i], ends[i])
+
+
+class _WayBack:
+    """The recursion between two chunks."""
+
+    def __init__(self, imu: ImuFilter, rows: Array) -> None:
+        self._imu, self._rows = imu, rows
+        self.begin()
+
+    def begin(self) -> None:
+        """Know nothing of what follows."""
+        from gnc.estimators import imu_kernels as k
+
+        self._lam, self._Lam = np.zeros(k.N), np.zeros((k.N, k.N))
+        self._dx, self._W = np.zeros(k.SHOWN), np.zeros((k.SHOWN, k.SHOWN))
+
+    def go(self, start: int, before: State, end: int) -> Told:
+        """Run a chunk forwards from the state before it, then backwards, and return it smoothed."""
+        from gnc.estimators import imu_kernels as k
+
+        past, trace = min(start, RestSurvey(self._imu.dt).window), empty_trace(end - start)
+        state = k.State(*(part.copy() for part in before))
+        samples = self._imu.samples(self._rows[start - past : end], past)
+        told = self._imu.run(state, samples, end == len(self._rows), trace)
+        k.go_back(trace, self._lam, self._Lam, self._dx, self._W, told)
+        return told

@@ -1,1 +1,0 @@
-"""Closed loops of satellites that turn."""

@@ -1,0 +1,126 @@
+"""The likelihood of a log's innovations for many configurations at once: candidates are trials of one batch.
+
+    l = -1/2 sum (log det S + min(y.S^-1 y, MOST_NIS gate))
+
+The candidates differ in numbers only, so sensors and filters are built for each and their numbers stacked along a
+leading axis: the log is read once, and every kernel runs over all candidates. What an outlier costs is bounded, but not
+at the gate itself: a small covariance would then pay for calling everything an outlier.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import numpy as np
+
+from gnc.estimators.kalman import gate
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.driven import Driven
+from gnc.scenarios.replay.filter_config import ImuFilter
+from gnc.scenarios.replay.imu_run import ImuRunner
+from gnc.scenarios.replay.merge import blocks, common_origin
+from gnc.scenarios.replay.results import Results
+from gnc.scenarios.replay.run import Runner
+from gnc.scenarios.replay.sensors import Channel
+from gnc.scenarios.replay.session import Session, connect
+from gnc.scenarios.replay.start import Starter
+
+Array = Any
+
+MOST_NIS = 10.0  # gates
+
+
+def likelihoods(log: Path, configs: Sequence[Replay]) -> tuple[Array, Array]:
+    """Return the time of every innovation (n,), and its part of the likelihood of each candidate (n, candidates)."""
+    with TemporaryDirectory() as folder:
+        sessions = [connect(log, config, Path(folder)) for config in configs]
+        sums = _Sums(configs[0].filter.gate_probability)
+        first = sessions[0]
+        if isinstance(first.runner, ImuRunner):
+            first.runner.candidates, first.runner.told = configs, sums.add
+            runner: Any = first.runner
+        else:
+            runner = _batched(sessions, sums)
+        for block in blocks(first.feeds, first.streams, common_origin(first.feeds)):
+            runner.run(block)
+        runner.finish()
+        for session in sessions:
+            session.dropped.close(False)
+        return sums.found()
+
+
+class _Sums:
+    """Takes the place of the results."""
+
+    def __init__(self, gate_probability: float) -> None:
+        self._probability = gate_probability
+        self._t: list[Array] = []
+        self._terms: list[Array] = []
+
+    def estimate(self, t: float, belief: Any) -> None:
+        """Beliefs are of no interest here."""
+
+    def innovation(self, sensor: int, t: float, innovation: Any) -> None:
+        """Add an innovation of all candidates."""
+        m = np.shape(innovation.y)[-1]
+        nis = np.minimum(innovation.nis, MOST_NIS * gate(self._probability, m))
+        self._t.append(np.array([t]))
+        self._terms.append(np.atleast_1d(-0.5 * (nis + np.linalg.slogdet(innovation.S)[1]))[None])
+
+    def add(self, t: Array, terms: Array) -> None:
+        """Add innovations (n,) of candidates (n, candidates)."""
+        self._t.append(t)
+        self._terms.append(terms)
+
+    def found(self) -> tuple[Array, Array]:
+        """Return times and terms."""
+        n = max(terms.shape[1] for terms in self._terms)
+        return np.concatenate(self._t), np.concatenate([np.broadcast_to(x, (len(x), n)) for x in self._terms])
+
+
+def _batched(sessions: list[Session], sums: _Sums) -> Runner:
+    """Return a runner whose filter and sensors have the numbers of all candidates."""
+    first = sessions[0]
+    channels = [
+        Channel(c.name, stacked([s.channels[i].sensor for s in sessions]), c.quantity, c.surround)
+        for i, c in enumerate(first.channels)
+    ]
+    filter_: Driven = first.filter
+    filter_.filter = stacked([s.filter.filter for s in sessions])
+    starter = _PlainStarter(first)
+    streams = first.streams[: len(first.streams) - (first.track is not None)]
+    chosen, taker = first.config.filter, cast(Results, sums)
+    assert not isinstance(chosen, ImuFilter)
+    return Runner(filter_, channels, streams, taker, starter, first.config.log, chosen.ungated_s)
+
+
+class _PlainStarter(Starter):
+    """Starts all candidates from what the first one believes of the sensors."""
+
+    def __init__(self, first: Session) -> None:
+        super().__init__(first.config.start, first.config.filter.kind in ("dqekf", "dqekf-kinematic"))
+        self._plain = {c.name: c.sensor for c in first.channels}
+
+    def look(self, name: str, t: float, sensor: Any, z: Array, env: Any) -> Any:
+        """Return the start that this measurement makes possible."""
+        return super().look(name, t, self._plain[name], z, env)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Return a component whose numbers, where they differ, are those of all parts along a leading axis."""
+    first, changed = parts[0], {}
+    for field in dataclasses.fields(first):
+        values = [getattr(part, field.name) for part in parts]
+        if not field.init:
+            continue
+        if dataclasses.is_dataclass(values[0]):
+            changed[field.name] = stacked(values)
+        elif isinstance(values[0], tuple) and values[0] and dataclasses.is_dataclass(values[0][0]):
+            changed[field.name] = tuple(stacked(entries) for entries in zip(*values, strict=True))
+        elif any(not np.array_equal(value, values[0]) for value in values):
+            changed[field.name] = np.array(values)
+    return dataclasses.replace(first, **changed)

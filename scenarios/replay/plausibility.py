@@ -1,0 +1,151 @@
+"""Doubts on units, signs, rates and frames, from what the quantities of a log say of each other.
+
+None of these needs a filter: lengths of gravity and of the Earth's field, the angle between two directions against that
+of their references, the gyro against a differentiated attitude, and the spans of the clocks. The first rows are enough,
+the spans are those of the whole log. A doubt is a sentence; it changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gnc import quaternion
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.stream import Measurements, Stream
+
+Array = Any
+
+ROWS = 20_000  # of a quantity that are looked at
+GRAVITY, EARTH_FIELD = (9.0, 10.6), (15e-6, 80e-6)  # plausible lengths [m/s^2], [T]
+ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
+SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
+TURNING = 0.05  # [rad/s] below which rates tell nothing
+SPANS = 1.2  # ratio of two clocks' spans from which a rate is doubted
+
+
+class Plausibility:
+    """Collects the first rows of every stream, and the span of all."""
+
+    def __init__(self, config: Replay, streams: Sequence[Stream]) -> None:
+        self._streams = streams
+        sensors = {f"sensors.{s.name}": s for s in config.sensors}
+        self._sensors = [sensors.get(s.name, config.truth if s.name == "truth" else None) for s in streams]
+        self._orbit = config.orbit is not None
+        self._rows: list[list[Measurements]] = [[] for _ in streams]
+        self._spans = [[np.inf, -np.inf] for _ in streams]
+
+    def add(self, parts: Sequence[Measurements]) -> None:
+        """Take the measurements of a block."""
+        for i, m in enumerate(parts):
+            if len(m.t):
+                self._spans[i] = [min(self._spans[i][0], m.t[0]), max(self._spans[i][1], m.t[-1])]
+                if sum(len(p.t) for p in self._rows[i]) < ROWS:
+                    self._rows[i].append(m)
+
+    def doubts(self) -> list[str]:
+        """Return sentences, none if all is plausible."""
+        joined = [_joined(rows) for rows in self._rows]
+        looked = [(s, *rows) for s, rows in zip(self._sensors, joined, strict=True) if s is not None and len(rows[0])]
+        said = [line for sensor, _, z in looked for line in self._lengths(sensor, z)]
+        said += [line for i, a in enumerate(looked) for b in looked[:i] for line in _angles(a, b)]
+        gyros = [x for x in looked if getattr(x[0], "kind", "") == "gyro"]
+        turned = [x for x in looked if getattr(x[0], "kind", "truth") in ("attitude", "pose", "truth")]
+        said += [line for gyro in gyros for attitude in turned for line in _rates(gyro, attitude)]
+        return said + self._clocks()
+
+    def _lengths(self, sensor: Any, z: Array) -> list[str]:
+        kind = getattr(sensor, "kind", "")
+        length = float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
+        if kind == "accelerometer" and not GRAVITY[0] < length < GRAVITY[1]:
+            return [f"{sensor.name}: the specific force is usually {length:.3g} m/s^2, gravity 9.8: check its unit"]
+        low, high = EARTH_FIELD
+        if kind == "magnetometer" and not self._orbit and not low < length < high:
+            return [f"{sensor.name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"]
+        return []
+
+    def _clocks(self) -> list[str]:
+        spans = [(s.name.removeprefix("sensors."), b - a) for s, (a, b) in zip(self._streams, self._spans, strict=True)]
+        spans = [(name, span) for name, span in spans if span > 0.0]
+        if not spans:
+            return []
+        (short, least), (long, most) = (pick(spans, key=lambda x: x[1]) for pick in (min, max))
+        if most < SPANS * least:
+            return []
+        return [
+            f"{long} spans {most:.4g} s and {short} {least:.4g} s, {most / least:.3g} times less: check rates and units"
+        ]
+
+
+def _joined(rows: list[Measurements]) -> tuple[Array, Array]:
+    if not rows:
+        return np.zeros(0), np.zeros((0, 3))
+    t, z, valid = (np.concatenate([getattr(m, name) for m in rows]) for name in ("t", "z", "valid"))
+    return t[valid], z[valid]
+
+
+def _reference(sensor: Any, z: Array) -> Array | None:
+    """Return the directions in inertial axes that rows refer to, where the log or the configuration has them."""
+    reference = getattr(sensor, "reference", None)
+    if not isinstance(reference, tuple):
+        return None
+    return np.broadcast_to(reference, (len(z), 3)) if not isinstance(reference[0], str) else z[:, 3:6]
+
+
+def _angles(a: tuple[Any, Array, Array], b: tuple[Any, Array, Array]) -> list[str]:
+    """Compare the angle between two measured directions with that between their references: no attitude changes it."""
+    references = [_reference(sensor, z) for sensor, _, z in (a, b)]
+    if references[0] is None or references[1] is None:
+        return []
+    (_, t_a, z_a), (_, t_b, z_b) = a, b
+    k: Array = np.clip(np.searchsorted(t_b, t_a), 0, len(t_b) - 1)
+    near = np.abs(t_b[k] - t_a) < 0.1
+    if not near.any():
+        return []
+    body = _between(quaternion.rotate(a[0].q_BS, z_a[near, :3]), quaternion.rotate(b[0].q_BS, z_b[k[near], :3]))
+    world = _between(references[0][near], references[1][k[near]])
+    measured, stated = float(np.median(body)), float(np.median(world))
+    if abs(measured - stated) < ANGLE_DEG:
+        return []
+    turned = "; one of them points the other way" if abs(180.0 - measured - stated) < ANGLE_DEG else ""
+    return [
+        f"{a[0].name} and {b[0].name} are usually {measured:.0f} deg apart and their references {stated:.0f}: "
+        f"check signs, axes and references{turned}"
+    ]
+
+
+def _between(a: Array, b: Array) -> Array:
+    """Return angles [deg]."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        c = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
+    return np.degrees(np.arccos(np.clip(c, -1.0, 1.0)))
+
+
+def _rates(gyro: tuple[Any, Array, Array], attitude: tuple[Any, Array, Array]) -> list[str]:
+    """Compare a gyro with a differentiated attitude: the slope tells unit, rate of the clock and sign."""
+    name = getattr(attitude[0], "name", "truth")
+    t, q = attitude[1], attitude[2][:, :4]
+    if len(t) < 3:
+        return []
+    step = np.diff(t)
+    rate = quaternion.log(quaternion.mul(quaternion.conj(q[:-1]), q[1:])) / step[:, None]
+    speed, middle = np.sqrt((rate * rate).sum(axis=1)), 0.5 * (t[1:] + t[:-1])
+    measured = quaternion.rotate(gyro[0].q_BS, gyro[2][:, :3])
+    w = np.stack([np.interp(middle, gyro[1], measured[:, i]) for i in range(3)], axis=1)
+    good = (step < 5.0 * np.median(step)) & (middle > gyro[1][0]) & (middle < gyro[1][-1])
+    good &= speed > max(TURNING, float(np.median(speed[good])) if good.any() else 0.0)
+    if good.sum() < 10:
+        return []
+    sizes = np.sqrt((w[good] ** 2).sum(axis=1))
+    slope = float(np.median(sizes / speed[good]))
+    if not SLOPE[0] < slope < SLOPE[1]:
+        likely = " (57.3 is between rad/s and deg/s)" if 45.0 < max(slope, 1.0 / slope) < 72.0 else ""
+        return [f"{gyro[0].name} turns {slope:.3g} times as fast as {name}: check its unit and the rates{likely}"]
+    agreement = float(np.median((w[good] * rate[good]).sum(axis=1) / (sizes * speed[good])))
+    if getattr(attitude[0], "align", False) or agreement > 0.7:
+        return []
+    return [
+        f"{gyro[0].name} and {name} turn as fast, about other axes ({agreement:.2f}): check signs, axes and rotation"
+    ]

@@ -1,0 +1,80 @@
+"""Trajectories as text: TUM files, and CCSDS attitude and orbit ephemerides (AEM, OEM) in key-value notation.
+
+TUM: lines `t x y z qx qy qz qw`, comments by #. AEM and OEM: `CCSDS_AEM_VERS = ...`, then segments of META_START ...
+META_STOP and data lines that begin with an epoch; of several segments the rows follow each other. Positions of an OEM
+are in km, its columns here in m. Source: CCSDS 504.0-B-2 and 502.0-B-3.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.files import replacing
+from gnc.scenarios.replay.array_tables import ArrayTable
+from gnc.scenarios.replay.clock import iso_stamps
+from gnc.scenarios.replay.tables import Table
+
+Array = Any
+
+TUM = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
+ORBIT = ("x", "y", "z", "vx", "vy", "vz")
+QUATERNION = ("q1", "q2", "q3", "qc")
+METRES_PER_KM = 1e3
+
+
+def text_tables(path: Path) -> dict[str, Table] | None:
+    """Return the table of such a file; None if it is none of them."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        lines = [line.strip() for line, _ in zip(file, range(50), strict=False)]
+    told = [line for line in lines if line and not line.startswith("#")]
+    if told and told[0].startswith(("CCSDS_AEM_VERS", "CCSDS_OEM_VERS")):
+        return {"": ArrayTable(_ephemeris(path, told[0].startswith("CCSDS_AEM")))}
+    if told and all(_is_tum(line) for line in told[:5]):
+        values = np.loadtxt(path, comments="#", ndmin=2)
+        return {"": ArrayTable({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(TUM)})}
+    return None
+
+
+def _is_tum(line: str) -> bool:
+    fields = line.split()
+    try:
+        return len(fields) == len(TUM) and all(np.isfinite(float(field)) for field in fields)
+    except ValueError:
+        return False
+
+
+def _ephemeris(path: Path, attitude: bool) -> dict[str, Array]:
+    """Return epochs and columns of an AEM (quaternions) or OEM."""
+    names, scalar_first, epochs, rows, meta = QUATERNION if attitude else ORBIT, False, [], [], True
+    for line in path.read_text(encoding="utf-8-sig").splitlines():
+        key, equals, value = (part.strip() for part in line.partition("="))
+        if key == "ATTITUDE_TYPE" and value not in ("QUATERNION", "QUATERNION/RATE"):
+            raise InputError(f"{path}: ATTITUDE_TYPE {value} is not read; give QUATERNION")
+        if key == "QUATERNION_TYPE":
+            scalar_first = value == "FIRST"
+        meta = {"META_START": True, "META_STOP": False}.get(key, meta)
+        fields = line.split()
+        if equals or meta or not fields or not fields[0][0].isdigit():
+            continue
+        epochs.append(fields[0])
+        rows.append([float(field) for field in fields[1 : len(names) + 1]])
+    if not rows:
+        raise InputError(f"{path}: there are no lines of data after META_STOP")
+    values = np.array(rows)
+    if attitude and scalar_first:
+        values = np.roll(values, -1, axis=1)
+    scale = 1.0 if attitude else METRES_PER_KM
+    columns = {name: np.ascontiguousarray(scale * values[:, i]) for i, name in enumerate(names) if i < values.shape[1]}
+    return {"epoch": iso_stamps(np.array(epochs)), **columns}
+
+
+def write_tum(path: Path, estimates: Array) -> None:
+    """Write estimates as a TUM trajectory; without positions, zeros."""
+    r = estimates["r_IB"] if "r_IB" in (estimates.dtype.names or ()) else np.zeros((len(estimates), 3))
+    q = estimates["q_IB"][:, [1, 2, 3, 0]]
+    with replacing(path) as temporary:
+        np.savetxt(temporary, np.concatenate([estimates["t"][:, None], r, q], axis=1).astype(float), fmt="%.9g")

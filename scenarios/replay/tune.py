@@ -1,0 +1,143 @@
+"""Noises of a configuration by the likelihood of the innovations, cross-validated, with their uncertainty.
+
+Parameters are factors on the numbers of the configuration, as logarithms x. SciPy's trust-region method drives; value,
+gradient and Hessian at a point come from one batch, by differences over STEP:
+
+    candidates x, x +- STEP e_i, x + STEP (e_i + e_j)
+
+The inverse of -Hessian is the covariance of x. What the log does not determine has a large one: such a parameter keeps
+its value. The log is cut into STRETCHES; fits to every other one are scored on those held back.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from gnc.config import override
+from gnc.errors import InputError
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.likelihood import likelihoods
+
+Array = Any
+
+NOISES = ("arw", "bias_walk", "sigma_deg", "sigma_m", "sigma_T", "sigma_arcsec", "sigma_fraction")
+DENSITIES = ("acceleration_psd", "torque_psd", "wrench_psd", "reach_m")
+STEP = 0.15
+FARTHEST = np.log(1e3)  # factors are within a thousand
+UNDETERMINED = 0.7  # standard deviation of x from which a parameter is called so: a factor of two
+FLAT = 2.0  # of the likelihood, over a factor of four to either side
+STRETCHES = 4
+CURVE = np.linspace(-np.log(8.0), np.log(8.0), 13)
+ITERATIONS = 12
+
+
+class Fit(NamedTuple):
+    """Factors that maximise the likelihood of some stretches."""
+
+    x: Array
+    sigma: Array  # infinite where the likelihood has no maximum
+    value: float
+
+
+def tunable(config: Replay) -> dict[str, Any]:
+    """Return dotted keys and values of all noises and densities that are above zero."""
+    found = {f"filter.{name}": getattr(config.filter, name, None) for name in DENSITIES}
+    for sensor in config.sensors:
+        found |= {f"sensors.{sensor.name}.{name}": getattr(sensor, name, None) for name in NOISES}
+    return {key: value for key, value in found.items() if value is not None and np.all(np.asarray(value) > 0.0)}
+
+
+class Tuning:
+    """A log, a configuration, and the keys that are tuned."""
+
+    def __init__(self, log: Path, config: Replay, keys: Sequence[str] = ()) -> None:
+        known = tunable(config)
+        for key in keys:
+            if key not in known:
+                raise InputError(
+                    f"--over {key}: not a noise above zero of this configuration; it has {', '.join(known)}"
+                )
+        if not known:
+            raise InputError("there is no noise to tune: state some in the configuration, as first guesses")
+        self.log, self.config, self.values = log, config, {key: known[key] for key in (keys or known)}
+        self.batches = 0
+
+    def at(self, x: Array) -> Replay:
+        """Return the configuration with its numbers times exp(x)."""
+        settings = []
+        for (key, value), factor in zip(self.values.items(), np.exp(x), strict=True):
+            scaled = (np.asarray(value) * factor).tolist()
+            settings.append(f"{key}={scaled!r}")
+        return override(self.config, settings)
+
+    def stretches(self, points: Array) -> Array:
+        """Return the likelihood of the stretches (STRETCHES, candidates)."""
+        self.batches += 1
+        t, terms = likelihoods(self.log, [self.at(x) for x in np.clip(points, -FARTHEST, FARTHEST)])
+        index = np.minimum((STRETCHES * (t - t[0]) / max(t[-1] - t[0], 1e-9)).astype(int), STRETCHES - 1)
+        return np.stack([terms[index == i].sum(axis=0) for i in range(STRETCHES)])
+
+    def fit(self, used: Sequence[int] = range(STRETCHES), start: Array | None = None) -> Fit:
+        """Maximise the likelihood of these stretches."""
+        model, d = _Local(self, list(used)), len(self.values)
+        x = np.zeros(d) if start is None else start
+        options = {"maxiter": ITERATIONS, "initial_trust_radius": 1.0, "max_trust_radius": 2.0, "gtol": 0.5}
+        found = minimize(model.value, x, jac=model.gradient, hess=model.hessian, method="trust-exact", options=options)
+        H = model.hessian(found.x)
+        eigenvalues, vectors = np.linalg.eigh(H)
+        with np.errstate(divide="ignore"):
+            spread = np.where(eigenvalues > 1e-9, 1.0 / np.maximum(eigenvalues, 1e-12), np.inf)
+        variance = np.where(vectors**2 > 1e-12, vectors**2 * np.minimum(spread, 1e12), 0.0).sum(axis=1)
+        return Fit(found.x, np.sqrt(variance), -float(found.fun))
+
+    def curves(self, x: Array) -> Array:
+        """Return the likelihood along every parameter through x (parameters, len(CURVE)), less that at x."""
+        points = [x + step * row for row in np.eye(len(x)) for step in CURVE]
+        total = self.stretches(np.array([x, *points])).sum(axis=0)
+        return (total[1:] - total[0]).reshape(len(x), -1)
+
+    def undetermined(self, fit: Fit, curves: Array) -> list[str]:
+        """Return the keys that the log does not tell: flat to a side, or with a wide spread."""
+        inner = np.abs(CURVE) <= np.log(4.0) + 1e-9
+        flat = [min(-row[0], -row[-1], -row[inner][0], -row[inner][-1]) < FLAT for row in curves]
+        return [k for k, s, f in zip(self.values, fit.sigma, flat, strict=True) if f or s > UNDETERMINED]
+
+
+class _Local:
+    """Value, gradient and Hessian of the negative likelihood, from one batch per point."""
+
+    def __init__(self, tuning: Tuning, used: list[int]) -> None:
+        self._tuning, self._used = tuning, used
+        self._known: dict[bytes, tuple[float, Array, Array]] = {}
+
+    def value(self, x: Array) -> float:
+        return self._at(x)[0]
+
+    def gradient(self, x: Array) -> Array:
+        return self._at(x)[1]
+
+    def hessian(self, x: Array) -> Array:
+        return self._at(x)[2]
+
+    def _at(self, x: Array) -> tuple[float, Array, Array]:
+        key = np.asarray(x).tobytes()
+        if key not in self._known:
+            self._known[key] = self._computed(np.asarray(x))
+        return self._known[key]
+
+    def _computed(self, x: Array) -> tuple[float, Array, Array]:
+        d, steps = len(x), STEP * np.eye(len(x))
+        pairs = list(itertools.combinations(range(d), 2))
+        points = [x, *(x + s for s in steps), *(x - s for s in steps), *(x + steps[i] + steps[j] for i, j in pairs)]
+        f = -self._tuning.stretches(np.array(points))[self._used].sum(axis=0)
+        up, down, both = f[1 : d + 1], f[d + 1 : 2 * d + 1], f[2 * d + 1 :]
+        H = np.diag((up - 2.0 * f[0] + down) / STEP**2)
+        for (i, j), value in zip(pairs, both, strict=True):
+            H[i, j] = H[j, i] = (value - up[i] - up[j] + f[0]) / STEP**2
+        return float(f[0]), (up - down) / (2.0 * STEP), H

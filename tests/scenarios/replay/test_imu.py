@@ -1,0 +1,95 @@
+"""`kind = "imu"`: attitude from gyro, accelerometer and magnetometer, with nothing told but columns and units."""
+
+import numpy as np
+import pytest
+import xarray
+
+from gnc.config.base import parse
+from gnc.errors import InputError
+from gnc.scenarios.replay import show
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.log_writer import write_log
+from tests.estimators.imu_motion import motion
+from tests.scenarios.replay.flights import replayed
+
+TOML = """
+log = { rate_hz = 200 }
+filter = { kind = "imu" }
+truth = { columns = "q", order = "wxyz" }
+score = { mask = "moves" }
+sensors = [
+    { kind = "gyro", columns = "gyr", unit = "deg/s" },
+    { kind = "accelerometer", columns = "acc", unit = "g" },
+    { kind = "magnetometer", columns = "mag", unit = "uT" },
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    m = motion(seed=1)
+    columns = {"gyr": np.degrees(m.rows[:, 1:4]), "acc": m.rows[:, 4:7] / 9.80665, "mag": m.rows[:, 7:], "q": m.q_IB}
+    path = tmp_path_factory.mktemp("imu") / "log.npz"
+    np.savez(path, moves=m.moves, **columns)
+    return path
+
+
+def test_a_log_needs_nine_lines_and_no_noise(log, tmp_path):
+    session, outcome = replayed(log, TOML, tmp_path)
+    truth = outcome["truth"]
+    assert truth["rms_deg"] < 1.0
+    assert truth["scored"] == int(np.load(log)["moves"].sum())  # the mask, and nothing else
+    assert outcome["sensors"]["magnetometer"]["nis"] == pytest.approx(3.0, rel=0.3)
+    assert outcome["noise"]["gyro"] == pytest.approx(2e-3, rel=0.1)
+    assert {p.name for p in show.write(session, outcome, tmp_path)} >= {"estimates.nc", "report.html"}
+    with xarray.open_dataset(tmp_path / "estimates.nc", engine="scipy") as data:
+        assert data["magnet_B"].shape == (12000, 3)
+        assert np.abs(data["magnet_B"].values).max() < 1e-9  # tesla: there was none
+    assert not list(tmp_path.glob(".imu*"))
+
+
+def test_smoothing_is_better_and_a_lag_is_in_between(log, tmp_path):
+    ways = ({}, {"smooth": "true"}, {"smooth": "true", "lag_s": "2.0"})
+    rms = []
+    for i, way in enumerate(ways):
+        output = "".join(f"{key} = {value}, " for key, value in way.items())
+        _, outcome = replayed(log, TOML + f"output = {{ {output.rstrip(', ')} }}\n", tmp_path / str(i))
+        rms.append(outcome["truth"]["rms_deg"])
+    assert rms[1] < rms[0]
+    assert rms[2] < rms[0]
+
+
+def test_sensors_of_their_own_rates_and_tables_are_put_in_step(tmp_path):
+    m = motion(seed=1)
+    t, every = m.rows[:, :1], slice(None, None, 4)
+    tables = {
+        "gyro": np.concatenate([t, m.rows[:, 1:4]], axis=1),
+        "acc": np.concatenate([t, m.rows[:, 4:7]], axis=1)[::2],
+        "mag": np.concatenate([t, m.rows[:, 7:]], axis=1)[every],
+        "truth": np.concatenate([t, m.q_IB], axis=1)[::3],
+    }
+    named = {
+        table: {"t": z[:, 0], **{f"c{i}": z[:, i + 1] for i in range(z.shape[1] - 1)}} for table, z in tables.items()
+    }
+    write_log(tmp_path / "log.h5", named)
+    three = '["c0", "c1", "c2"]'
+    toml = f"""
+    log = {{ time = "t" }}
+    filter = {{ kind = "imu" }}
+    truth = {{ table = "truth", columns = ["c0", "c1", "c2", "c3"], order = "wxyz" }}
+    sensors = [
+        {{ kind = "gyro", table = "gyro", columns = {three}, unit = "rad/s" }},
+        {{ kind = "accelerometer", table = "acc", columns = {three}, unit = "m/s^2" }},
+        {{ kind = "magnetometer", table = "mag", columns = {three}, unit = "uT" }},
+    ]
+    """
+    _, outcome = replayed(tmp_path / "log.h5", toml, tmp_path / "out")
+    assert outcome["truth"]["rms_deg"] < 1.0
+    assert outcome["estimates"] == len(t)
+
+
+def test_it_says_which_sensors_it_takes():
+    with pytest.raises(InputError, match="imu takes one gyro, one accelerometer"):
+        parse(TOML.replace('{ kind = "accelerometer", columns = "acc", unit = "g" },', ""), Replay)
+    with pytest.raises(InputError, match="gyro-mekf takes no accelerometer; imu does"):
+        parse(TOML.replace('kind = "imu"', 'kind = "gyro-mekf"').replace('"deg/s" ', '"deg/s", arw = 1e-4 '), Replay)

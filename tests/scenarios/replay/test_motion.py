@@ -1,0 +1,79 @@
+"""Pose logs: model and density from the data, a gate that costs nothing, predictions where poses are withheld."""
+
+import numpy as np
+
+from gnc import dual_quaternion, quaternion
+from gnc.estimators.motion_fit import Poses, _Direct, fitted
+from gnc.estimators.motion_models import MotionFilter
+from gnc.scenarios.replay.log_writer import write_log
+from tests.scenarios.replay.flights import named, names, replayed
+
+TOML = f"""
+[log]
+time = "t"
+[filter]
+kind = "dqekf-kinematic"
+[[sensors]]
+kind = "pose"
+columns = {names("pose", 7)}
+order = "wxyz"
+sigma_deg = 0.5
+sigma_m = 0.01
+[truth]
+columns = {names("truth", 4)}
+position = {names("place", 3)}
+order = "wxyz"
+"""
+
+
+def hand_held(rate, seconds=40.0, seed=0):
+    """Poses of a camera in somebody's hand: strokes of a second or two about a place."""
+    rng, t = np.random.default_rng(seed), np.arange(int(seconds * rate)) / rate
+    waves = lambda size: sum(  # noqa: E731
+        size * rng.uniform(0.2, 1.0, 3) * np.sin(np.outer(t, rng.uniform(1.0, 5.0, 3)) + rng.uniform(0, 6, 3))
+        for _ in range(4)
+    )
+    q, r = quaternion.from_euler321(waves(0.2)), waves(0.15)
+    seen = quaternion.mul(q, quaternion.exp(np.radians(0.5) * rng.standard_normal((len(t), 3))))
+    pose = np.concatenate([seen, r + 0.01 * rng.standard_normal((len(t), 3))], axis=1)
+    return {"t": t, **named("pose", pose), **named("truth", q), **named("place", r)}
+
+
+def test_the_gate_is_never_worse_than_none_by_more_than_a_tenth(tmp_path):
+    for rate in (20.0, 5.0):
+        log = hand_held(rate)
+        write_log(tmp_path / "log.npz", {"": log})
+        gated, free = (
+            replayed(
+                tmp_path / "log.npz", TOML.replace('kinematic"', f'kinematic"\ngate_probability = {p}', 1), tmp_path
+            )[1]
+            for p in ("0.999", "1.0")
+        )
+        assert gated["motion"]["turning"]["psd"] > 0.0
+        for key in ("rms_deg", "rms_m"):
+            assert gated["truth"][key] < 1.1 * free["truth"][key]
+        e = np.stack([log[f"pose_{i + 4}"] - log[f"place_{i}"] for i in range(3)])
+        assert gated["truth"]["rms_m"] < 1.05 * np.sqrt((e * e).sum(axis=0).mean())  # of the measurements themselves
+
+
+def test_predictions_at_withheld_instants_are_no_worse_than_constant_velocity():
+    """Every other pose is withheld: the filter's prediction against the line through the last two that were given."""
+    for rate in (4.0, 10.0):
+        log = hand_held(rate, seed=1)
+        pose, place = (
+            np.stack([log[f"{name}_{i}"] for i in range(n)], axis=1) for name, n in (("pose", 7), ("place", 3))
+        )
+        R = np.diag([np.radians(0.5) ** 2] * 3 + [1e-4] * 3)
+        poses = Poses(log["t"][::2], dual_quaternion.from_pose(pose[::2, :4], pose[::2, 4:]), R)
+        turning, moving = fitted(poses, ("white", "damped", "singer"), 0.999)
+        motion = MotionFilter((turning,), (moving,))
+        belief = motion.start(poses.dq_IB[0], np.diag([*np.diagonal(R), *[1.0] * 6]), np.zeros(6))
+        errors = []
+        for k in range(1, len(poses.t) - 1):
+            belief = motion.predict(belief, 2.0 / rate)
+            belief, _ = motion.update(belief, _Direct(R), (poses.dq_IB[k], True))
+            predicted = dual_quaternion.to_pose(motion.predict(belief, 1.0 / rate).dq_IB)[1]
+            line = 1.5 * pose[2 * k, 4:] - 0.5 * pose[2 * k - 2, 4:]
+            errors.append([np.sum((x - place[2 * k + 1]) ** 2) for x in (predicted, line)])
+        ours, constant_velocity = np.sqrt(np.mean(errors[10:], axis=0))
+        assert ours <= constant_velocity
