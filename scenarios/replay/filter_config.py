@@ -41,7 +41,7 @@ class MekfFilter(Filter):
 
     kind: Literal["mekf"]
     J: Inertia
-    method: str = "vi4"
+    method: str = "auto"
     substeps: bool = Field(default=True, description="false: one step of the method, however far it turns")
     torque_psd: NonNegative | Vector3 = Field(description="of the unknown torque [N^2 m^2 s]")
     dipole_sigma_Am2: NonNegative = Field(
@@ -60,7 +60,7 @@ class DqekfFilter(Filter):
     mass: Positive
     J_com: Inertia
     r_g: Vector3 = Field(default=ZERO, description="centre of mass from the reference point [m]")
-    method: str = "vi4"
+    method: str = "auto"
     substeps: bool = Field(default=True, description="false: one step of the method, however far it turns")
     wrench_psd: NonNegative | Row6 = Field(description="of the unknown wrench [N^2 m^2 s, N^2 s]")
     inertia_sigma_kgm2: NonNegative = Field(

@@ -205,6 +205,7 @@ time = "t"
 step_s = {h}
 [filter]
 kind = "mekf"
+method = "vi4"
 patience = 8
 J = {J.tolist()}
 torque_psd = 1e-8

@@ -11,8 +11,10 @@ from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.log_writer import write_log
 from gnc.scenarios.replay.session import connect
+from tests.estimators.imu_motion import motion
 from tests.scenarios.replay import flights
 from tests.scenarios.replay.flights import names
+from tests.scenarios.replay.test_imu import TOML as IMU_TOML
 
 STATUS = Path("/proc/self/status")
 TOML = f"""
@@ -75,3 +77,21 @@ def test_a_million_rows_need_no_more_memory_than_a_hundred_thousand(suffix, tmp_
     # Steady state of 0.05 deg at 5 Hz with a random walk of 1e-4 rad/sqrt(s): below 0.05 deg in total.
     assert outcome["truth"]["rms_deg"] < 0.05
     assert outcome["truth"]["nees_inside_95"] == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not STATUS.exists(), reason="memory is read from Linux's /proc")
+def test_an_imu_log_of_600_000_rows_is_smoothed_in_the_memory_of_60_000(tmp_path):
+    """Ten times the rows, 300 MB of estimates: memory that is not a mapped file grows by less than 40 MB."""
+    one, used = motion(seed=1), []
+    for repeats in (5, 50):
+        rows = np.tile(one.rows, (repeats, 1))
+        path = tmp_path / f"{repeats}.npz"
+        np.savez(path, gyr=rows[:, 1:4], acc=rows[:, 4:7], mag=rows[:, 7:])
+        toml = IMU_TOML.split("truth = ")[0] + "output = { smooth = true }\nsensors" + IMU_TOML.split("sensors")[1]
+        session = connect(path, parse(toml, Replay), tmp_path / str(repeats))
+        before = anonymous_mb()
+        session.run()
+        used.append(anonymous_mb() - before)
+        assert session.results.count == len(rows)
+    assert used[1] - used[0] < 40.0

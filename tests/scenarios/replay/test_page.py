@@ -12,12 +12,12 @@ from gnc.scenarios.report import replay_page
 from tests.scenarios.replay import flights
 
 
-def made(flight, folder, *more):
-    """Results of a replay."""
+def made(flight, folder, *more, code=0):
+    """Results of a replay; the code is 1 where a sensor was refused most of the time."""
     write_log(folder / "log.npz", {"": flight.columns})
     (folder / "f.toml").write_text(flight.toml)
     words = ["replay", str(folder / "log.npz"), "--config", str(folder / "f.toml"), "--out", str(folder / "out"), *more]
-    assert cli.main(words) == 0
+    assert cli.main(words) == code
     return folder / "out"
 
 
@@ -26,7 +26,7 @@ def scored(tmp_path_factory):
     """With a truth, a gyro whose noise is stated ten times too small, and an interval that is taken for rest."""
     toml = flights.gyro_flight(200).toml + "[rest]\nfrom_s = 0\nto_s = 5\n"
     flight = flights.gyro_flight(200)._replace(toml=toml.replace("sigma_deg = 0.5", "sigma_deg = 0.05"))
-    return made(flight, tmp_path_factory.mktemp("scored"))
+    return made(flight, tmp_path_factory.mktemp("scored"), code=1)
 
 
 def series(page, title):
@@ -61,7 +61,7 @@ def test_the_plots_show_errors_within_three_sigma(scored):
 
 
 def test_without_a_truth_the_plots_show_attitude_rate_and_bounds(tmp_path):
-    page = replay_page.page(made(flights.torque_flight(100), tmp_path))
+    page = replay_page.page(made(flights.torque_flight(100), tmp_path, code=1))
     assert {"attitude, rotation vector", "attitude error, x", "rate, x", "gyro bias, z"} <= {
         p.title for p in page.plots
     }
