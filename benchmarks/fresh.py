@@ -52,15 +52,15 @@ def once(*arguments: Any) -> Cost:
 def campaign(name: str, trials: str, workers: str, chunk: str, *settings: str) -> tuple[float, float]:
     """Fly a campaign; the time is that of flying and storing, the workers' start included."""
     from gnc.scenarios import monte_carlo
-    from gnc.scenarios.run import resolve
-    from gnc.scenarios.trials import ScenarioFlight
+    from gnc.scenarios.missions.load import read
+    from gnc.scenarios.trials import MissionFlight
 
-    config = resolve(name, [f"trials={trials}", *settings])[1]
-    ScenarioFlight(name, config, config.seed).fly(np.arange(WARM))
+    mission = read(name, [f"run.trials={trials}", *settings])
+    MissionFlight(mission, mission.run.seed).fly(np.arange(WARM))
     on = monte_carlo.engine("local", int(workers), None)
     with tempfile.TemporaryDirectory() as folder:
-        flown = monte_carlo.run(name, config, Path(folder) / "out", on=on, chunk_size=int(chunk))
-    return flown.timing["fly_s"], int(trials) * round(config.duration_s / config.truth_step_s)
+        flown = monte_carlo.run(mission, Path(folder) / "out", on=on, chunk_size=int(chunk)).campaign
+    return flown.timing["fly_s"], int(trials) * round(mission.run.duration_s / mission.run.truth_step_s)
 
 
 def batch(trials: str, steps: str) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from benchmarks.timing import Row
 
 PICTURE = Path(__file__).with_name("scaling.png")
 CHUNK = 1000
-SHORT = ("duration_s=2", "criteria.settle_s=1", "record_s=1")
+SHORT = ("run.duration_s=2", "run.record_s=1")
 
 
 class Curve(NamedTuple):
@@ -49,7 +49,7 @@ def curves() -> list[Curve]:
 
 
 def _lasting(steps: int) -> tuple[str, ...]:
-    return f"duration_s={0.1 * steps:g}", "criteria.settle_s=10", "record_s=10"
+    return f"run.duration_s={0.1 * steps:g}", "run.record_s=10"
 
 
 def draw(found: list[Curve], workers: list[Cost]) -> None:

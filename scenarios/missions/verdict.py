@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
+NIS_ALARM = 2.0  # factor by which the mean NIS of a sensor may be off before it is told
 REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
 
 
@@ -125,7 +126,7 @@ def _measurements(mission: Mission, flight: Dataset) -> dict[str, tuple[int, int
 
 
 def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) -> list[str]:
-    """Say which sensors the gate shuts out, or that never measured."""
+    """Say which sensors the gate shuts out or that never measured, whose noise is misjudged, and what was recovered."""
     told = []
     for name, (used, refused, _) in measurements.items():
         if refused > REFUSED * (used + refused):
@@ -135,5 +136,30 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
                 "more process noise (torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
             )
         elif used + refused == 0:
-            told.append(f"{name}: no measurement was used; it saw nothing, or the filter never began")
+            told.append(f"{name}: never measured anything")
+        elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
+            told.append(
+                f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise, or that of the process, is not as believed"
+            )
+    return told + _recovered(flight)
+
+
+def _mean_nis(flight: Dataset, name: str) -> float:
+    """Return the mean normalised innovation of a sensor over its dimension; 1 where none was kept."""
+    if f"{name}.nis" not in flight:
+        return 1.0
+    values = flight[f"{name}.nis"].values
+    return float(np.nanmean(values)) if np.isfinite(values).any() else 1.0
+
+
+def _recovered(flight: Dataset) -> list[str]:
+    """Say how often filters had to recover: their models and the sensors contradict each other."""
+    told = []
+    for name in flight.data_vars:
+        if not str(name).endswith(".recoveries"):
+            continue
+        count = np.nan_to_num(flight[name].values[:, -1])
+        if count.sum() > 0.0:
+            craft = str(name).removesuffix(".recoveries")
+            told.append(f"{craft}: its filter recovered {int(count.sum())} times, in {int((count > 0.0).sum())} trials")
     return told

@@ -10,7 +10,7 @@ from gnc.scenarios import cli
 from gnc.scenarios.report import results
 from tests.scenarios.report.test_browser import MOVED_PIXELS, pixels_changed_by_play
 
-SETTINGS = ("duration_s=40", "record_s=1", "criteria.settle_s=10", "criteria.lost_deg=180")
+SETTINGS = ("run.duration_s=40", "run.record_s=1", "requirements.lost.when=pointing_error_deg > 181")
 SHORT = [argument for setting in SETTINGS for argument in ("--set", setting)]
 
 
@@ -40,18 +40,18 @@ def test_the_page_of_a_flight_has_its_checks_configuration_plots_and_scene(flown
     assert page["title"] == "pointing" and "trial 2" in page["subtitle"]
     assert [row[0] for row in page["tables"][0]["rows"]] == [check["name"] for check in told["checks"]]
     assert page["configuration"] == (flown / "config.toml").read_text()
-    assert page["scene"]["bodies"][0]["name"] == "satellite"
+    assert page["scene"]["bodies"][0]["name"] == "sat"
     assert any("3 sigma" in [series["name"] for series in plot["series"]] for plot in page["plots"])
 
 
 def test_the_plots_show_the_numbers_of_the_trial_asked_for(flown):
     flight = history.load(flown / "history.nc")
     made = {plot.y_label: plot for plot in results.plots(flight, 3)}
-    shown = made["pointing_error_deg [deg]"]
+    shown = made["sat.pointing_error_deg [deg]"]
     assert [series.name for series in shown.series] == ["x", "y", "z"]
-    assert np.array_equal(shown.series[1].y, flight["pointing_error_deg"].values[3, :, 1])
-    spread = made["nees [1]"].series[0]
-    np.testing.assert_allclose(spread.y, np.median(flight["nees"].values, axis=0))
+    assert np.array_equal(shown.series[1].y, flight["sat.pointing_error_deg"].values[3, :, 1])
+    spread = made["sat.nees [1]"].series[0]
+    np.testing.assert_allclose(spread.y, np.median(flight["sat.nees"].values, axis=0))
 
 
 def test_the_page_of_a_campaign_has_bands_and_worst_trials(campaign):
@@ -59,7 +59,7 @@ def test_the_page_of_a_campaign_has_bands_and_worst_trials(campaign):
     page = content(campaign / "report.html")
     titles = [table["title"] for table in page["tables"]]
     assert "Success" in titles and any(title.startswith("Worst trials") for title in titles)
-    assert len(page["plots"]) == 3 and page["scene"] is None
+    assert len(page["plots"]) >= 3 and page["scene"] is None
 
 
 def test_a_folder_without_results_and_a_trial_that_was_not_flown_are_refused(flown, campaign, tmp_path, capsys):
