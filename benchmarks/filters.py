@@ -10,12 +10,15 @@ from filterpy.kalman import ExtendedKalmanFilter
 
 from benchmarks.timing import Row, interleaved
 from gnc import noise
+from gnc.estimators.conserved_mekf import ConservedMekf
 from gnc.estimators.kalman import propagate_kernel, update_kernel
 from gnc.estimators.mekf import Mekf
+from gnc.estimators.sigma_mekf import SigmaMekf
 from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState
 
 MANY = 1000
+J = np.diag([1.0, 2.0, 3.0])
 
 
 def matrices(n: int, m: int, trials: int) -> tuple[np.ndarray, ...]:
@@ -58,16 +61,19 @@ def ours(n: int, m: int, trials: int) -> Any:
     return lambda: update(predict(C, F, Q), H, R, y, valid, gate)
 
 
-def mekf_cycle(trials: int, vectors: int) -> Any:
-    """Return predict and vector updates of the MEKF on the fourth-order variational model; one trial has no axis."""
-    mekf = Mekf(np.diag([1.0, 2.0, 3.0]), method="vi4")
+def mekf_cycle(trials: int, vectors: int, mekf: Mekf, joint: bool = False) -> Any:
+    """Return predict and vector updates of a filter, or `advance` with all vectors; one trial has no axis."""
     sensors = [VectorSensor(rate_hz=1.0, r_I=r, sigma_deg=1.0) for r in np.eye(3)[:vectors]]
     x = AttitudeState(np.array([1.0, 0, 0, 0]), np.radians([4.0, -5, 6]))
     rate, z = (noise.normal(0, trials, what, 3)[0 if trials == 1 else slice(None)] for what in "wz")
-    belief = mekf.start(AttitudeState(x.q_IB, x.w_B + 1e-3 * rate), np.eye(6) * 1e-4)
-    measured, free = [s.measure(x, None, z) for s in sensors], np.zeros(3)
+    belief, free = mekf.start(AttitudeState(x.q_IB, x.w_B + 1e-3 * rate), np.eye(6) * 1e-6), np.zeros(3)
+    end = mekf.state(mekf.predict(mekf.start(x, np.eye(6)), free, 1.0))
+    measured = [s.measure(end, None, z) for s in sensors]
 
     def cycle() -> None:
+        if joint:
+            mekf.advance(belief, free, 1.0, list(zip(sensors, measured, strict=True)))
+            return
         b = mekf.predict(belief, free, 1.0)
         for sensor, measurement in zip(sensors, measured, strict=True):
             b, _ = mekf.update(b, sensor, measurement)
@@ -84,7 +90,14 @@ def rows() -> Iterator[Row]:
         each = best["many"] / MANY
         yield Row(f"{case}, N = {MANY}", "gnc", each * 1e9, "ns", "FilterPy", best["peer"] / each, ">= 30x")
     for vectors, words, target in ((1, "one vector", "<= 10 us"), (2, "two vectors", "")):
-        best = interleaved({"one": mekf_cycle(1, vectors), "many": mekf_cycle(MANY, vectors)})
+        best = interleaved(
+            {"one": mekf_cycle(1, vectors, Mekf(J, "vi4")), "many": mekf_cycle(MANY, vectors, Mekf(J, "vi4"))}
+        )
         case = f"MEKF, vi4, predict and {words}"
         yield Row(f"{case}, N = 1", "gnc", best["one"] * 1e6, "us", target=target)
         yield Row(f"{case}, N = {MANY}", "gnc", best["many"] / MANY * 1e9, "ns")
+    kinds = {"exact": Mekf(J, "exact"), "auto": Mekf(J), "conserved": ConservedMekf(J), "sigma": SigmaMekf(J)}
+    best = interleaved({k: mekf_cycle(MANY, 2, f, joint=k in ("conserved", "sigma")) for k, f in kinds.items()})
+    for name, target in (("auto", ""), ("conserved", ">= 0.4x"), ("sigma", ">= 0.166x")):
+        case, ratio = f"MEKF, {name}, predict and two vectors, N = {MANY}", best["exact"] / best[name]
+        yield Row(case, "gnc", best[name] / MANY * 1e9, "ns", "MEKF, exact", ratio, target)

@@ -17,8 +17,8 @@ from gnc.models.actuators.joint_motors import OF_BASE, JointMotors
 from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.actuators.thrusters import ThrusterSet
+from gnc.typing import Array
 
-Array = Any
 Share = Callable[[Array, Any], Array]  # (demand, estimate) -> command
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gnc import check
+from gnc.batch import python_part
 from gnc.controllers.optimal_bases import optimal_bases
 from gnc.errors import InputError
 from gnc.models.actuators import Thrusters
@@ -67,6 +68,9 @@ class ThrusterAllocation:
 
     def allocate(self, wrench_B: Array) -> tuple[Array, Array]:
         """Return the fractions (..., n) and by which factor (...), 1 at most, the wrench had to be scaled."""
+        return python_part("thruster allocation", self._allocated, wrench_B)
+
+    def _allocated(self, wrench_B: Array) -> tuple[Array, Array]:
         wanted = np.asarray(wrench_B, float)
         b = wanted.reshape(-1, len(self.rows))
         u, scale = self._least_cost(b) if self.method == "fuel" else self._least_squares(b)

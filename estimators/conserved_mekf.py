@@ -165,24 +165,23 @@ class ConservedMekf(Mekf):
         if not readings:
             return self.predict(belief, tau_B, h, rho_end, env), []
         given = tau_B, h, rho_end, readings, env, gated
-        outcome = self._linearised(belief, None, *given)
+        outcome, sizes = self._linearised(belief, None, *given)
         again = np.asarray(outcome.bent > 1.0)
         for _ in range(iterations - 1):
             if not np.any(again):
                 break
-            outcome = _select(again, self._linearised(belief, outcome, *given), outcome)
+            outcome = _select(again, self._linearised(belief, outcome, *given)[0], outcome)
             again = again & (outcome.bent > 1.0)
         q_IB, x, C, rejected, recoveries = outcome[:5]
         P_B, extras = (x[..., :3], x[..., 3:]) if self.extras else (x, belief.extras)
-        sizes = [np.shape(measurement[0])[-1] for _, measurement in readings]
         told = innovations(outcome.y, outcome.S, outcome.nis, outcome.used, sizes)
         return Belief(q_IB, P_B, rho_end, extras, C, rejected, recoveries), told
 
     def _linearised(
         self, start: Belief, before: _Outcome | None, tau_B: Array, h: Array, rho_end: Array,
         readings: Sequence[tuple[Any, Any]], env: Any, gated: bool,
-    ) -> _Outcome:  # fmt: skip
-        """Linearise the interval at its start, or where the linearisation before it leads to."""
+    ) -> tuple[_Outcome, tuple[int, ...]]:  # fmt: skip
+        """Linearise the interval at its start, or where the linearisation before it leads to; tell sensors' sizes."""
         at, reset, d, noise = start, None, np.zeros(self.size), np.zeros(self.size)
         if before is not None:
             d, noise = before.d, before.noise
@@ -198,7 +197,7 @@ class ConservedMekf(Mekf):
             end.q_IB, self._vector(end), start.C, F, Q, d, noise, start.rejected, start.recoveries,
             self.inertia(end), rho_end, M, H, R, y, valid, gates, np.array(self._recovery, float),
         )  # fmt: skip
-        return _Outcome(*outcome, y)
+        return _Outcome(*outcome, y), sizes
 
     def _vector(self, belief: Belief) -> Array:
         """Return (P, extras)."""

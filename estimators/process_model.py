@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, maximum, where
+from gnc.batch import Kernel, batched, maximum, recording, where
 from gnc.estimators.kalman import propagate_kernel, symmetric_product
 from gnc.estimators.mekf_kernels import moving_kernel
 from gnc.integrators import free_drift, taylor
@@ -132,6 +132,11 @@ def free_transition(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Array) -
     return _drift_transition.repeat(n, q_IB, P_B, UNMOVED[0], *principal(J), part)
 
 
+def _none(steps: Array) -> bool:
+    """Tell whether no trial takes any of these steps; none would change nothing. A program has to take them all."""
+    return not recording() and not np.any(steps)
+
+
 @dataclass(frozen=True, eq=False)
 class Automatic:
     """Exact drift where it applies, Taylor series elsewhere."""
@@ -154,19 +159,19 @@ class Automatic:
         """Return attitude, momentum, and the covariance of (a, dP)."""
         drifts, steps, given = self._divided(P_B, C, tau_B, J, rho_B, rho_end, h)
         q_IB, P_B, C = _drift_covariance.repeat(drifts[0], q_IB, P_B, C, *drifts[1:])
-        return _taylor_covariance.repeat(steps, q_IB, P_B, C, *given)[:3]
+        return (q_IB, P_B, C) if _none(steps) else _taylor_covariance.repeat(steps, q_IB, P_B, C, *given)[:3]
 
     def mean(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h, at):
         """Return attitude and momentum."""
         drifts, steps, given = self._divided(at, C, tau_B, J, rho_B, rho_end, h)
         q_IB, P_B = _drift_mean.repeat(drifts[0], q_IB, P_B, *drifts[1:])
-        return _taylor_mean.repeat(steps, q_IB, P_B, *given)[:2]
+        return (q_IB, P_B) if _none(steps) else _taylor_mean.repeat(steps, q_IB, P_B, *given)[:2]
 
     def transition(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
         """Return attitude, momentum, and F over (a, dP)."""
         drifts, steps, given = self._divided(P_B, C, tau_B, J, rho_B, rho_end, h)
         q_IB, P_B, F = _drift_transition.repeat(drifts[0], q_IB, P_B, UNMOVED[0], *drifts[1:])
-        return _taylor_gains.repeat(steps, q_IB, P_B, F, UNMOVED[1], *given)[:3]
+        return (q_IB, P_B, F) if _none(steps) else _taylor_gains.repeat(steps, q_IB, P_B, F, UNMOVED[1], *given)[:3]
 
     def gains(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
         """Return attitude, momentum, F and G, by the Taylor series: the exact drift has no derivative for a torque."""

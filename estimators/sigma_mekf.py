@@ -49,7 +49,7 @@ Readings = Sequence[tuple[Any, Any]]
 
 SPREAD = 7.0  # n + kappa
 WEIGHTS = (1.0 / SPREAD, *[0.5 / SPREAD] * 12)
-ITERATIONS = 3  # of the mean attitude: each leaves the cube of the spread
+ITERATIONS = 2  # of the mean attitude: each leaves its error times the square of the spread
 
 
 def _shear(P, sign):
@@ -208,18 +208,18 @@ class SigmaMekf(Mekf):
         """Update with (sensor, measurement) pairs, all at once."""
         if not readings:
             return belief, []
-        sizes = tuple(np.shape(measurement[0])[-1] for _, measurement in readings)
-        valid = np.stack(np.broadcast_arrays(*[as_numbers(m[1]) for _, m in readings]), axis=-1)
-        gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
-        given = belief.rejected, belief.recoveries, self.J, valid, gates, np.array(self._recovery, float)
-        state = belief.q_IB, belief.P_B, belief.C
+        state, valid = (belief.q_IB, belief.P_B, belief.C), [as_numbers(m[1]) for _, m in readings]
         if all(hasattr(sensor, "expected") for sensor, _ in readings):
             kernels, arguments = zip(*[sensor.expected(6, env) for sensor, _ in readings], strict=True)
-            read = [m[0] for _, m in readings]
-            *after, r, S, nis, used = measuring_kernel(kernels)(*state, *sum(arguments, ()), *read, *given)
+            sizes = tuple(kernel.layout.outs[0][0] for kernel in kernels)
+            kernel, seen = measuring_kernel(kernels), (*sum(arguments, ()), *[m[0] for _, m in readings])
         else:
             seen = self._seen(belief, readings, env)
-            *after, r, S, nis, used = correction_kernel(sizes)(*state, *seen, *given)
+            sizes = tuple(sensor.predict(self.state(belief), env).H.shape[-2] for sensor, _ in readings)
+            kernel = correction_kernel(sizes)
+        gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
+        given = np.stack(np.broadcast_arrays(*valid), axis=-1), gates, np.array(self._recovery, float)
+        *after, r, S, nis, used = kernel(*state, *seen, belief.rejected, belief.recoveries, self.J, *given)
         q_IB, P_B, C, rejected, recoveries = after
         belief = Belief(q_IB, P_B, belief.rho_B, belief.extras, C, rejected, recoveries)
         return belief, innovations(r, S, nis, used, sizes)

@@ -13,7 +13,6 @@ import numpy as np
 from gnc.batch import recording
 from gnc.errors import PartError
 
-Array = Any
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
 
 

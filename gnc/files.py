@@ -5,7 +5,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,19 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Leave no empty folder behind where the block ends with an error and made one."""
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
+        raise
 
 
 @contextmanager

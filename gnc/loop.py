@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gnc import compiled_loop
 from gnc.batch import JIT_OFF
@@ -30,65 +30,73 @@ from gnc.flying import Flying, Innovations, Moment
 from gnc.flying import State as FlightState
 from gnc.noise import Stream
 
-State = Any
+Truth = TypeVar("Truth")
+Belief = TypeVar("Belief")
+Command = TypeVar("Command")
+Report = TypeVar("Report")
+Memory = TypeVar("Memory")
+Asked = TypeVar("Asked", contravariant=True)  # the command, of those that take it
+Given = TypeVar("Given", contravariant=True)  # the report, of those that take it
+Believed = TypeVar("Believed", contravariant=True)  # the belief, of those that only read it
+Told = TypeVar("Told", covariant=True)  # what is handed out: a report, or a command
 WHOLE = 1e-9  # of a tick, by which a period may miss a whole number of them
 
 
-class Plant(Protocol):
+class Plant(Protocol[Truth, Asked, Told]):
     """The truth."""
 
-    def step(self, x: State, command: Any, t: float, h: float) -> State:
+    def step(self, x: Truth, command: Asked, t: Any, h: Any) -> Truth:
         """Move over h from time t with the command held."""
 
-    def report(self, x: State) -> Any:
+    def report(self, x: Truth) -> Told:
         """Return what the actuators tell flight software about themselves, such as wheel momentum."""
 
 
-class Navigation(Protocol):
+class Navigation(Protocol[Belief, Asked, Given]):
     """What flight software believes."""
 
-    def predict(self, belief: State, command: Any, report: Any, t: float, h: float) -> State:
+    def predict(self, belief: Belief, command: Asked, report: Given, t: Any, h: Any) -> Belief:
         """Move over h from time t, the command held; `report` is that of the end."""
 
-    def update(self, belief: State, name: str, measurement: Any, t: float) -> tuple[State, Any]:
+    def update(self, belief: Belief, name: str, measurement: Any, t: Any) -> tuple[Belief, Any]:
         """Correct with a measurement of the instrument of that name, stamped t; return an innovation too."""
 
 
-class Control(Protocol):
+class Control(Protocol[Believed, Given, Told, Memory]):
     """What flight software does; it knows the belief and the report, never the truth."""
 
-    def command(self, belief: State, report: Any, t: float, memory: State) -> tuple[Any, State]:
+    def command(self, belief: Believed, report: Given, t: Any, memory: Memory) -> tuple[Told, Memory]:
         """Return the command from t on, and what to remember."""
 
 
 @dataclass(frozen=True)
-class Instrument:
+class Instrument(Generic[Truth]):
     """A sensor in the loop."""
 
     name: str
     period_s: float
-    measure: Callable[[State, float, Any], Any]  # of truth, time, noise
+    measure: Callable[[Truth, Any, Any], Any]  # of truth, time, noise
     noise: Stream | None = None
     latency_s: float = 0.0
     first_s: float = 0.0
 
 
 @dataclass(frozen=True)
-class Controller:
+class Controller(Generic[Belief, Report, Command, Memory]):
     """A control law in the loop, from `first_s` on; before that the command is the `idle` one."""
 
-    law: Control
+    law: Control[Belief, Report, Command, Memory]
     period_s: float
-    idle: Any
+    idle: Command
     first_s: float = 0.0
 
 
-class Flown(NamedTuple):
+class Flown(NamedTuple, Generic[Truth, Belief, Memory]):
     """How a flight ended."""
 
-    truth: State
-    belief: State
-    memory: State
+    truth: Truth
+    belief: Belief
+    memory: Memory
     happened: Happened
     ticks: int  # flown; less than asked for if it was interrupted
     uncompiled: str  # which parts Python computed of a loop that was to be compiled, and why
@@ -106,21 +114,21 @@ class Schedule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Loop:
-    """Who takes part, and how long."""
+class Loop(Generic[Truth, Belief, Command, Report, Memory]):
+    """Who takes part, and how long; mypy sees whether plant, navigation and control fit one another."""
 
     h: float  # [s]
     duration_s: float
-    plant: Plant
-    instruments: Sequence[Instrument]
-    navigation: Navigation
-    controller: Controller
+    plant: Plant[Truth, Command, Report]
+    instruments: Sequence[Instrument[Truth]]
+    navigation: Navigation[Belief, Command, Report]
+    controller: Controller[Belief, Report, Command, Memory]
     events: Sequence[Event] = ()
     record_s: float | None = None
     compiled: bool = False  # whether ticks may be recorded and run as one program: see `compiled_loop`
     steps: int = field(init=False)  # of the truth
     delay: int = field(init=False, repr=False)  # ticks by which the belief lags
-    measured: list[tuple[Instrument, Schedule]] = field(init=False, repr=False)
+    measured: list[tuple[Instrument[Truth], Schedule]] = field(init=False, repr=False)
     commanded: Schedule = field(init=False, repr=False)
     recorded: Schedule = field(init=False, repr=False)
     programs: dict[Any, Any] = field(init=False, repr=False, default_factory=dict)  # of `compiled_loop`
@@ -145,13 +153,13 @@ class Loop:
 
     def fly(
         self,
-        truth: State,
-        belief: State,
-        memory: State,
+        truth: Truth,
+        belief: Belief,
+        memory: Memory,
         record: Callable[[Moment], None] | None = None,
         innovation: Innovations | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Flown:
+    ) -> Flown[Truth, Belief, Memory]:
         """Fly all trials from the start; Ctrl-C ends the flight early, with all that was recorded."""
         flying, uncompiled = Flying(self), ""
         flying.put(0, FlightState(truth, belief, self.controller.idle, memory))

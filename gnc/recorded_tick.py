@@ -249,7 +249,7 @@ class _Discovery:
                 continue
             if given is not None:
                 block = given.read(recorder.trials, one.size)
-            else:  # what is known of a parameter is its change
+            elif one.memory is not None:  # what is known of a parameter is its change
                 memory = one.memory.reshape(recorder.trials if one.trial_step else 1, one.size)
                 block = memory + self.rows.get(id(one.original), [0.0])[0]
             columns |= {one.slot + i: column for i, column in enumerate(block.T)}

@@ -17,8 +17,7 @@ from gnc.models.actuators.effector import Effector
 from gnc.models.craft.base import Nominal, Report
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

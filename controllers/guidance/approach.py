@@ -19,8 +19,8 @@ from gnc.history import Signal
 from gnc.models.craft.base import Report
 from gnc.models.craft.ports import docked, other
 from gnc.models.known import Known
+from gnc.typing import Array
 
-Array = Any
 SIGNALS = {
     "in_corridor": Signal("1", "1 where the port is truly inside the corridor before the target's"),
     "position_error_m": Signal("m", "true position of the port from the wanted one, target axes"),

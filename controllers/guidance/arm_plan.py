@@ -14,8 +14,7 @@ from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.models.known import Known
 from gnc.models.multibody import sections
-
-Array = Any
+from gnc.typing import Array
 
 
 class ArmReference(NamedTuple):

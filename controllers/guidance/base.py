@@ -8,8 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.parts import Part
-
-Array = Any
+from gnc.typing import Array
 
 
 class View(NamedTuple):

@@ -15,8 +15,8 @@ from gnc.controllers.reference import PoseReference
 from gnc.history import Signal
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
+from gnc.typing import Array
 
-Array = Any
 SIGNALS = {
     "hold_error_m": Signal("m", "true position from where it is to be held"),
     "hold_error_deg": Signal("deg", "true attitude from where it is to be held"),

@@ -14,8 +14,8 @@ from gnc.controllers.guidance.base import GuidancePart, Plan, View
 from gnc.controllers.reference import PoseReference
 from gnc.history import Signal
 from gnc.models.known import Known
+from gnc.typing import Array
 
-Array = Any
 SIGNALS = {"position_error_m": Signal("m", "true position against the reference, body axes")}
 
 

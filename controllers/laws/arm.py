@@ -15,8 +15,7 @@ from gnc.controllers.pose import PoseMemory, PoseTracking
 from gnc.controllers.reference import PoseReference
 from gnc.errors import InputError
 from gnc.models.known import Known
-
-Array = Any
+from gnc.typing import Array
 
 
 class ArmLaw:

@@ -14,8 +14,7 @@ from gnc.errors import InputError
 from gnc.models.environment.constants import EARTH_MU
 from gnc.models.known import Known
 from gnc.models.sensors import Magnetometer
-
-Array = Any
+from gnc.typing import Array
 
 
 class FieldLaw:

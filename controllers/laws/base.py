@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from gnc.models.known import Known
 from gnc.parts import Part
+from gnc.typing import Array
 
-Array = Any
 Demand = Literal["torque", "wrench", "dipole"]
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from gnc.controllers.laws.base import LawPart
 from gnc.models.known import Known
-
-Array = Any
+from gnc.typing import Array
 
 
 class Coast:

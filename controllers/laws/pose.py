@@ -16,8 +16,7 @@ from gnc.controllers.velocity_free import VelocityFreePoseTracking
 from gnc.errors import InputError
 from gnc.models.craft.ports import together
 from gnc.models.known import Known
-
-Array = Any
+from gnc.typing import Array
 
 
 class Timed:

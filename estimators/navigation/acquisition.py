@@ -19,8 +19,8 @@ from gnc.linalg import cross
 from gnc.models.craft.base import Report
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
+from gnc.typing import Array
 
-Array = Any
 LEAST_SINE = 0.34  # of the angle between the two vectors, 20 deg, below which they give no attitude
 MEMORY_S = 10.0  # of the average
 STAGES = (

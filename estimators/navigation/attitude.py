@@ -22,8 +22,8 @@ from gnc.linalg import array
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.models.states import AttitudeState
+from gnc.typing import Array
 
-Array = Any
 UNKNOWN = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)), np.eye(6)  # before a search ends
 CERTAIN = 1e-6  # [rad, rad/s] at least: a filter without any doubt at the start has nothing to correct
 

@@ -9,8 +9,7 @@ from gnc.history import Signal
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.parts import Part
-
-Array = Any
+from gnc.typing import Array
 
 
 class Estimate(NamedTuple):
@@ -19,8 +18,8 @@ class Estimate(NamedTuple):
     q_IB: Array  # (trials, 4)
     w_B: Array  # (trials, 3) [rad/s]
     rho_B: Array  # (trials, 3) momentum of the wheels [N m s]
-    B_B: Array = None  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
-    known: Array = None  # (trials,) 1 once the filter has begun
+    B_B: Array | None = None  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
+    known: Array | None = None  # (trials,) 1 once the filter has begun
 
 
 class PoseEstimate(NamedTuple):
@@ -29,8 +28,8 @@ class PoseEstimate(NamedTuple):
     q_IB: Array  # (trials, 4)
     w_B: Array  # (trials, 3) [rad/s]
     rho_B: Array  # (trials, 3) momentum of the wheels [N m s]
-    B_B: Array  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
-    known: Array  # (trials,) 1 once the filter has begun
+    B_B: Array | None  # (trials, 3) field as last measured, NaN before; None without a magnetometer [T]
+    known: Array | None  # (trials,) 1 once the filter has begun
     dq_IB: Array  # (trials, 8)
     chi_B: Array  # (trials, 6) twist [w, v] of the origin, body axes
     target: Any = None  # with dq_IB and chi_B: another craft, if the navigation is of one

@@ -23,8 +23,8 @@ from gnc.models.craft.body import about_centre
 from gnc.models.craft.ports import other
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
+from gnc.typing import Array
 
-Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 SIGMAS = 5.0  # how many of them a momentum may be off before it counts as impossible
 WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as `pose_inertia` advises

@@ -31,8 +31,8 @@ from gnc.linalg import block, solve3, zeros
 from gnc.models.craft.base import Report
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Sighting
+from gnc.typing import Array
 
-Array = Any
 Move = Callable[[PoseState, Array, Array], PoseState]  # (state, inertia, h)
 
 

@@ -36,8 +36,8 @@ from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.models.sensors import Gyro, Measurement
 from gnc.models.states import AttitudeState
+from gnc.typing import Array
 
-Array = Any
 NEES = Signal("1", "normalised error squared of the attitude", nominal=3.0)
 
 

@@ -10,8 +10,7 @@ from gnc.history import Signal
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.models.sensors.error_state import attitude, has_pose, rate
-
-Array = Any
+from gnc.typing import Array
 
 
 class KnownNavigation:

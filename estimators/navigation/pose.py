@@ -21,8 +21,8 @@ from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Measurement, Sighting
+from gnc.typing import Array
 
-Array = Any
 SIGNALS = {
     "knowledge_error_m": Signal("m", "true position minus its estimate, axes of what is estimated", sigma="sigma_m"),
     "knowledge_error_deg": Signal(

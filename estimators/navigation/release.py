@@ -24,8 +24,7 @@ from gnc.models.craft.ports import together
 from gnc.models.known import Known
 from gnc.models.parameters import store
 from gnc.models.separation import push, push_impulse
-
-Array = Any
+from gnc.typing import Array
 
 
 class ReleaseBelief(NamedTuple):
@@ -114,7 +113,10 @@ class ReleaseDqekfPart(DqekfPart):
         inner = PoseNavigation(filter_, known, ungated_s=self.ungated_s)
         if not self.knows_release:
             return inner, belief
-        jump = self._jump(release, known.nominal.port, M, M_both - M)
+        port = known.nominal.port
+        if port is None:
+            raise InputError("port: a release takes a craft with a port; give it one")
+        jump = self._jump(release, port, M, M_both - M)
         return ReleaseNavigation(inner, M_both, M, *jump), ReleaseBelief(belief, np.zeros(known.trials))
 
     def _jump(self, release: Any, port: Array, M: Array, M_cargo: Array) -> tuple[Array, Array]:

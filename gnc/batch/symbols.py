@@ -33,6 +33,10 @@ class Symbols(np.ndarray):
         """Return a part; what has no axes left is a symbol."""
         return _bare(super().__getitem__(key))
 
+    def reshape(self, *shape: Any, **how: Any) -> Any:
+        """Return another shape; none at all is that of a symbol, where arrays keep the axis of the trials."""
+        return _bare(super().reshape(*(shape or ((),)), **how))
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **how: Any) -> Any:
         """Record an operation that has NumPy's bits."""
         if method != "__call__" or how:

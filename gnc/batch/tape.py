@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gnc.batch.scalar import TESTS, Operand, Scalar, operate
 
 COMMUTATIVE = {"add", "multiply"}
@@ -119,6 +121,8 @@ class Symbol(Scalar):
     """A number that is not known yet: an entry of a tape."""
 
     __slots__ = ("index", "is_test", "tape")
+    shape: tuple[int, ...] = ()  # an array (trials,) is a number here, and has the rest of that shape
+    ndim = 0
 
     def __init__(self, tape: Tape, index: int, is_test: bool = False):
         """Name an entry."""
@@ -128,6 +132,12 @@ class Symbol(Scalar):
     def literal(self) -> bool:  # type: ignore[override]
         """Whether operations with zeros and ones are recorded too."""
         return self.tape.literal
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return an array of this number, as an array of trials would be reshaped."""
+        from gnc.batch.symbols import as_symbols
+
+        return as_symbols(np.array([self], dtype=object).reshape(*shape))
 
     def apply(self, op: str, values: list[Operand]) -> Symbol:
         """Record the operation; a + b is the same entry as b + a."""

@@ -80,7 +80,8 @@ class Software:
         self._examples |= flying.heard
         for name in [name for name in flying.heard if name not in self.packings]:
             packing = self.packings[name] = Packing(flying.heard[name])
-            self.fields[name] = dict(zip(packing.names(name), map(math.prod, packing.cores), strict=True))
+            prefix = "".join(c if c.isalnum() else "_" for c in name)
+            self.fields[name] = dict(zip(packing.names(prefix), map(math.prod, packing.cores), strict=True))
         if not self.ticks:
             self._make_slots(before)
         tick = self._tick((tuple(flying.heard), self.loop.commanded.due(flying.k), waiting), flying.k, waiting)

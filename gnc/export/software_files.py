@@ -42,7 +42,8 @@ def export_software(software: Software, name: str, folder: Path) -> list[Path]:
 def state_fields(software: Software) -> Fields:
     """Return the fields of the state."""
     packing = software.slots.packing
-    return dict(zip(packing.names(), map(math.prod, packing.cores), strict=True))
+    sizes = zip(packing.names(), map(math.prod, packing.cores), strict=True)
+    return {name: size for name, size in sizes if size}
 
 
 def input_fields(software: Software) -> Fields:

@@ -10,8 +10,7 @@ import numpy as np
 from gnc.draws import Draws
 from gnc.history import Signal
 from gnc.parts import Part
-
-Array = Any
+from gnc.typing import Array
 
 
 class Effector:
@@ -33,7 +32,7 @@ class Effector:
         """Return the state at time zero."""
         return np.zeros((trials, 0))
 
-    def act(self, command: Array, state: Array, h: Array) -> tuple[Any, Array]:
+    def act(self, command: Array, state: Array, h: float) -> tuple[Any, Array]:
         """Return what is made of a command over h, and the state after it."""
         raise NotImplementedError
 

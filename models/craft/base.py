@@ -14,8 +14,8 @@ from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.actuators.effector import Effector
 from gnc.parts import Part, slot_type
+from gnc.typing import Array
 
-Array = Any
 if TYPE_CHECKING:
     from gnc.models.actuators.effector import ActuatorPart as AnyActuator
     from gnc.models.loads.base import LoadPart as AnyLoad

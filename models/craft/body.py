@@ -15,8 +15,8 @@ from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched, maximum
 from gnc.integrators import attitude_method
 from gnc.linalg import cross, solve3
+from gnc.typing import Array
 
-Array = Any
 METHOD = "taylor10"  # exact to round-off, and none of those that the filters use
 NONE = np.zeros(3)
 NO_WRENCH = np.zeros(6)

@@ -27,8 +27,8 @@ from gnc.models.books import size
 from gnc.models.contact_body import ContactBody, Motion, Plane
 from gnc.models.contact_ledger import Ledger
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
+from gnc.typing import Array, Mask
 
-Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 STILL_M_S, STILL_RAD_S = 1e-4, 1e-4  # slower than this on the ground is at rest
 VERTICAL = np.array([0.0, 0.0, 1.0])
@@ -43,7 +43,7 @@ class ContactState(NamedTuple):
     w_B: Array  # (trials, 3) [rad/s]
     v_I: Array  # (trials, 3) [m/s]
     P_B: Array  # (trials, 3) angular momentum about the centre of mass, body axes [kg m^2/s]
-    touched: Array  # (trials,) bool: whether it ever has
+    touched: Mask  # (trials,) bool: whether it ever has
     foot_I: Array  # (trials, 3) centre of mass at the first contact, NaN before [m]
     load_Ns: Array  # (trials,) impulse of the ground along its normal in the last step
     still_s: Array  # (trials,) how long it has been at rest on the ground

@@ -18,8 +18,7 @@ from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.error_state import attitude, rate
 from gnc.parts import OwnPart
-
-Array = Any
+from gnc.typing import Array
 
 SIGNALS = {
     "q_IB": Signal("1", "true attitude, body to inertial, scalar first"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from gnc import dual_quaternion, quaternion, spatial
 from gnc.errors import InputError
 from gnc.models.craft.base import Nominal
 from gnc.models.known import Known
+from gnc.typing import Array
 
-Array = Any
 FACING = np.array([0.0, 0.0, 0.0, 1.0])  # half a turn about z: x of one port points into the other
 
 

@@ -25,8 +25,8 @@ from gnc.models.craft.body import NONE, BodyState
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
+from gnc.typing import Array
 
-Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 INERTIAL = "inertial"
 WRENCH = ("load", ("torque x", "torque y", "torque z", "force x", "force y", "force z"))

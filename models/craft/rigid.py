@@ -25,8 +25,8 @@ from gnc.models import rates
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.states import AttitudeState
+from gnc.typing import Array
 
-Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 METHOD = "taylor10"  # exact to round-off, and none of those that filters use by default
 NONE = np.zeros(3)

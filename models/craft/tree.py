@@ -31,8 +31,8 @@ from gnc.models.loads.base import load_wrench
 from gnc.models.multibody import Body, Load, Tree, TreeState, VariationalTree, kinematics, sections
 from gnc.models.multibody.variational_bodies import BodyStates
 from gnc.models.pose_body import PoseState
+from gnc.typing import Array
 
-Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 SIGNALS = {
     "q_IB": Signal("1", "true attitude of the base, body to inertial, scalar first"),

@@ -37,7 +37,10 @@ class MagneticField(Protocol):
 
 @dataclass(frozen=True)
 class Igrf:
-    """The International Geomagnetic Reference Field, 14th generation, by ppigrf; valid from 1900 to 2030."""
+    """The International Geomagnetic Reference Field, 14th generation, by ppigrf; valid from 1900 to 2030.
+
+    An `Epoch` begins in 1972, with UTC: earlier dates cannot be flown.
+    """
 
     max_degree: int = HIGHEST_DEGREE
 
@@ -56,18 +59,23 @@ class Igrf:
         return turn(np.swapaxes(R_EI, -1, -2), B_E.reshape(shape))
 
     def _fixed(self, epoch: Epoch, t: Array, r_E: Array) -> Array:
-        """Return the field in Earth-fixed axes; the model is linear in time, so two dates tell all between them."""
+        """Return the field in Earth-fixed axes; it is linear in time between the epochs of the model, 5 years apart."""
         import ppigrf
 
-        first, last = t.min(), t.max()
-        dates = sorted({_igrf_date(epoch, first), _igrf_date(epoch, last)})
+        ends = [_igrf_date(epoch, time) for time in (t.min(), t.max())]
+        own = [datetime(year, 1, 1) for year in range(IGRF_FIRST.year, IGRF_LAST.year + 1, 5)]
+        dates = sorted({*ends, *(date for date in own if ends[0] < date < ends[1])})
         radius, colatitude_deg, longitude_deg = _spherical(r_E)
         radial, south, east = ppigrf.igrf_gc(
             radius * 1e-3, colatitude_deg, longitude_deg, dates, max_degree=self.max_degree
         )
         B = _cartesian(colatitude_deg, longitude_deg, radial, south, east) * NANOTESLA
-        share = (t - first) / (last - first) if len(dates) == 2 else np.zeros(len(t))
-        return B[0] + share[:, None] * (B[-1] - B[0])
+        times = t.min() + np.array([(date - dates[0]).total_seconds() for date in dates])
+        part = np.clip(np.searchsorted(times, t, side="right") - 1, 0, max(len(dates) - 2, 0))
+        if len(dates) == 1:
+            return B[0]
+        share, trial = (t - times[part]) / (times[part + 1] - times[part]), np.arange(len(t))
+        return B[part, trial] + share[:, None] * (B[part + 1, trial] - B[part, trial])
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from gnc.errors import InputError
 from gnc.events import Event
 from gnc.history import Signal
 from gnc.parts import Part
-
-Array = Any
+from gnc.typing import Array
 
 
 class EventPart(Part):

@@ -25,8 +25,7 @@ from gnc.models.craft.body import BodyState
 from gnc.models.craft.ports import Port, docked
 from gnc.models.craft.pose import PoseCraft
 from gnc.models.happenings.base import EventPart, Happening
-
-Array = Any
+from gnc.typing import Array
 
 SIGNALS = {
     "done": Signal("1", "1 once the bodies are one"),

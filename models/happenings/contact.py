@@ -9,8 +9,7 @@ from gnc.config import Positive
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.models.happenings.base import EventPart, Happening, place
-
-Array = Any
+from gnc.typing import Array
 
 
 class Landing(Happening):

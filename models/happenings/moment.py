@@ -12,8 +12,7 @@ from gnc.config import Positive
 from gnc.draws import Draws
 from gnc.models.happenings.base import EventPart, Happening, place
 from gnc.models.sensors.error_state import rate
-
-Array = Any
+from gnc.typing import Array
 
 
 class SlowBody(Happening):

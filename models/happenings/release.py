@@ -26,8 +26,8 @@ from gnc.models.craft.pose import PoseCraft
 from gnc.models.happenings.base import EventPart, Happening
 from gnc.models.happenings.capture import riding
 from gnc.models.separation import pushed_apart
+from gnc.typing import Array
 
-Array = Any
 Percent = Annotated[float, Field(ge=0, le=50)]
 EARLY = 1e-6  # [s] by which a time that rounding has moved still counts
 SIGNALS = {

@@ -11,8 +11,8 @@ from gnc.batch import as_numbers, batched
 from gnc.draws import Draws
 from gnc.models.environment.disturbances import Disturbance
 from gnc.parts import Part
+from gnc.typing import Array
 
-Array = Any
 NONE = np.zeros(3)
 
 

@@ -12,8 +12,7 @@ from gnc.models.environment import Drag, box
 from gnc.models.environment.drag import drag_on_plates
 from gnc.models.loads.base import LoadPart
 from gnc.quaternion import inverse_rotate
-
-Array = Any
+from gnc.typing import Array
 
 
 class TabulatedDrag(Drag):

@@ -10,8 +10,7 @@ import numpy as np
 from gnc.config import NonNegative, Vector3
 from gnc.draws import Draws, column
 from gnc.models.loads.base import LoadPart
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,7 @@ from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
 from gnc.scenarios.missions.software import CraftSoftware, ModeRun, Unloader, first_reference, guard
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ def _lenient(node: Any) -> Any:
     if node.get("required") == ["kind"] and ":" in str(node.get("properties", {}).get("kind", {}).get("pattern", "")):
         kept["required"] = ["kind"]
     kept.pop("discriminator", None)
+    if "oneOf" in kept:  # without what is required, several kinds may take a table that says little
+        kept["anyOf"] = kept.pop("oneOf")
     return kept
 
 

@@ -17,8 +17,8 @@ from gnc.config.toml_text import value_text
 from gnc.montecarlo.sampling import draw
 from gnc.parts import Part
 from gnc.scenarios.missions.mission import Mission
+from gnc.typing import Array
 
-Array = Any
 MANY = 8  # loops from which on it is told how many there are
 
 

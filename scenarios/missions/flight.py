@@ -19,11 +19,11 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import resolve
 from gnc.scenarios.missions.verdict import Verdict, judge
 from gnc.scenarios.missions.world import observe_innovation
+from gnc.typing import Array
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-Array = Any
 Progress = Callable[[int, int], None]
 MOST_INNOVATIONS = 600  # kept of each instrument
 DRAWN = "drawn."  # begins the name of what a part drew, in the table of trials

@@ -11,8 +11,7 @@ from gnc.batch import as_numbers, batched, where
 from gnc.history import Signal
 from gnc.models.craft.base import Report
 from gnc.models.sensors import Magnetometer
-
-Array = Any
+from gnc.typing import Array
 
 
 class Belief(NamedTuple):

@@ -27,8 +27,8 @@ from gnc.models.craft.base import Report
 from gnc.models.sensors.error_state import attitude
 from gnc.scenarios.missions.navigating import Belief, CraftNavigation
 from gnc.trees import leaves, mapped
+from gnc.typing import Array
 
-Array = Any
 GUARDED = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "known", "flag")
 
 

@@ -14,11 +14,11 @@ from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart
+from gnc.typing import Array, Mask
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-Array = Any
 NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
 REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
 
@@ -31,7 +31,9 @@ class Verdict:
     metrics: dict[str, float] = field(default_factory=dict)  # of all trials together
     checks: list[Check] = field(default_factory=list)
     lost: dict[int, str] = field(default_factory=dict)  # trial -> reason
-    success: Array = None  # (trials,) whether a trial by itself meets all that is asked
+    success: Mask = field(
+        default_factory=lambda: np.zeros(0, bool)
+    )  # (trials,) whether a trial by itself meets all that is asked
     over_time: dict[str, Array] = field(default_factory=dict)  # (trials, time) each, of which Monte Carlo draws bands
     comparison: Comparison | None = None
     tally: dict[str, Array] = field(default_factory=dict)  # (trials,) what a campaign is judged by

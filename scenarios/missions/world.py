@@ -18,8 +18,7 @@ from gnc.loop import Moment
 from gnc.models.craft.base import Craft
 from gnc.models.happenings.base import Happening
 from gnc.scenarios.missions.software import CraftSoftware
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

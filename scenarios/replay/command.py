@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from gnc.errors import InputError
+from gnc.files import new_folder
 from gnc.scenarios.exits import CHECK_FAILED
 
 
@@ -44,9 +45,10 @@ def replay(
     if config is None:
         raise InputError("give --config FILE, or --inspect for a first one")
     chosen = override(read(config, Replay), [*(settings or ()), *smoothing])
-    session = connect(log, chosen, out)
-    with _progress() as step:
-        session.run(step)
+    with new_folder(out):
+        session = connect(log, chosen, out)
+        with _progress() as step:
+            session.run(step)
     outcome = account.outcome(session, log)
     outcome["files"] = [str(path) for path in show.write(session, outcome, out)]
     if as_json:

@@ -40,19 +40,21 @@ Seed = Annotated[int, typer.Option(min=0)]
 Out = Annotated[Path, typer.Option(help="Directory of table and figure.")]
 
 J, W0, TWO = "1,2,3", "4,-5,6", "1,0,0;0,1,0"
+RATES, DURATION_S = "10,5,2,1,0.5,0.2,0.1", 300.0
 
 
 @app.command("sample-rate")
 def sample_rate(
     problem: Annotated[
-        str, typer.Option(help="attitude: two directions; pose: a camera on a tumbling target.")
+        str,
+        typer.Option(help="attitude: two directions; pose: a camera on a tumbling target; damper, potential, tree."),
     ] = "attitude",
     filters: Filters = None,
-    rates: Rates = "10,5,2,1,0.5,0.2,0.1",
+    rates: Rates = RATES,
     trials: Trials = 100,
     accuracy_deg: Annotated[float, typer.Option(help="The RMS error that the advice is for.")] = 0.5,
     prior_deg_s: Prior = 0.5,
-    duration_s: Duration = 300.0,
+    duration_s: Duration = DURATION_S,
     sigma_deg: SigmaDeg = None,
     sigma_arcsec: SigmaArcsec = None,
     sigma_mm: Annotated[float, typer.Option(min=1e-6, help="Noise of each component of a position, pose.")] = 10.0,
@@ -71,13 +73,16 @@ def sample_rate(
     out: Out = Path("out/study/sample-rate"),
 ) -> None:
     """Measure RMS error, bound and NEES of filters against the sample rate, on a body that tumbles freely."""
-    from gnc.scenarios.study import options, pose, show
+    from gnc.scenarios.study import options, pose, show, system_problems
     from gnc.scenarios.study.filters import ATTITUDE, POSE, chosen
     from gnc.scenarios.study.sample_rate import Problem, advice, check, study
 
-    if problem not in ("attitude", "pose"):
-        raise InputError(f"--problem: {problem!r} is neither attitude nor pose")
-    if problem == "pose" and (outliers or drop_outs or inertia_error or (inertia, w0_deg_s, vectors) != (J, W0, TWO)):
+    systems = system_problems.PROBLEMS
+    if problem not in ("attitude", "pose", *systems):
+        raise InputError(f"--problem: {problem!r} is none of attitude, pose, {', '.join(systems)}")
+    if problem != "attitude" and (
+        outliers or drop_outs or inertia_error or (inertia, w0_deg_s, vectors) != (J, W0, TWO)
+    ):
         raise InputError(
             "--outliers, --drop-outs, --inertia-error, --inertia, --w0-deg-s, --vectors: for the attitude problem"
         )
@@ -96,7 +101,10 @@ def sample_rate(
             drop_outs=drop_outs,
             inertia_error=inertia_error,
         )
-    known = ATTITUDE if problem == "attitude" else POSE
+    known = system_problems.FILTERS.get(problem, ATTITUDE if problem == "attitude" else POSE)
+    if problem in systems:
+        studied = systems[problem](**({} if duration_s == DURATION_S else {"duration_s": duration_s}))
+        rates = system_problems.RATES[problem] if rates == RATES else rates
     wanted, rates_hz = chosen(filters.split(",") if filters else None, known), options.numbers("--rates", rates)
     if not inertia_error and any(f.finds_inertia for f in wanted):
         raise InputError("--filters: mekf-inertia looks for an unknown inertia; say how wrong, --inertia-error 0.02")

@@ -133,4 +133,4 @@ FILTERS: dict[str, dict[str, Filter]] = {
     "potential": _filters({"ekf-vi4": "LGVI, composed to fourth order", "ekf-rk4": RK4}),
     "tree": _filters({"ekf-vi4": "variational tree of fourth order", "ekf-rk4": RK4}),
 }
-RATES_HZ = {"damper": (1.0, 0.2, 0.1), "potential": (10.0, 2.0, 1.0), "tree": (1.0, 0.5, 0.25)}
+RATES = {"damper": "1,0.2,0.1", "potential": "10,2,1", "tree": "1,0.5,0.25"}  # [Hz] that are studied if none are given

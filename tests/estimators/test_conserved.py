@@ -1,5 +1,7 @@
 """The conserved chart and the attitude filter in it: flat constants, exact derivatives, honest at any rate and time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from gnc.estimators.initialise import attitude_covariance
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.process_model import Automatic
 from gnc.linalg import inv3
-from gnc.models.sensors import VectorSensor
+from gnc.models.sensors import StarTracker, VectorSensor
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
 from gnc.scenarios.study import filters
@@ -197,3 +199,17 @@ def test_a_wild_measurement_is_refused_and_the_others_count() -> None:
     np.testing.assert_array_equal(both.rejected, only.rejected + 1.0)
     moved_only, _ = mekf.advance(belief, NONE, 0.1, [])
     np.testing.assert_array_equal(moved_only.C, mekf.predict(belief, NONE, 0.1).C)
+
+
+def test_a_sensor_of_the_whole_attitude_corrects_beside_directions() -> None:
+    # A star tracker reads a quaternion, four numbers, and its residual has three.
+    mekf, belief, readings = one_interval(0.1)
+    tracker, sky = (
+        StarTracker(rate_hz=1.0, sigma_arcsec=60.0),
+        SimpleNamespace(sun_I=np.eye(3)[0], shadow=np.array(0.0)),
+    )
+    end = mekf.state(mekf.predict(mekf.start(AttitudeState(NO_TURN, W_0), np.eye(6)), NONE, 0.1))
+    z = tracker.measure(end, sky, np.zeros((6, tracker.noise_size)))
+    after, told = mekf.advance(belief, NONE, 0.1, [*readings, (tracker, z)], sky)
+    assert [i.y.shape for i in told] == [(6, 3)] * 3 and all(i.used.all() for i in told)
+    assert (quaternion.angle_between(after.q_IB, end.q_IB) < 5.0 * np.radians(60.0 / 3600.0)).all()

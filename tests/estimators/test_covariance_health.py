@@ -62,12 +62,12 @@ def test_the_covariance_stays_positive_definite_near_the_separatrix() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["vi4", "exact", "taylor", "rk4"])
-def test_a_million_steps_without_process_noise(method) -> None:
+def test_an_hour_without_process_noise(method) -> None:
     """Positive definite throughout, also where a linear filter is overconfident; 4 sigma where it is not.
 
     False alarm: 6 errors beyond 4 sigma by chance, 4e-4.
     """
-    least, sigmas = fly(method, np.concatenate([SEPARATRIX, TUMBLES]), 1_000_000)
+    least, sigmas = fly(method, np.concatenate([SEPARATRIX, TUMBLES]), 40_000)
     assert least > 0.0
     assert np.abs(sigmas[len(SEPARATRIX) :]).max() < 4.0
 

@@ -104,8 +104,11 @@ def test_white_noise_of_a_double_integrator_becomes_its_exact_covariance():
 
 @pytest.mark.jit
 def test_quadratic_drag_is_estimated_honestly_over_100_trials():
-    """NEES of 7 states at the end; an honest filter fails with probability 1e-3. Seed 21, not looked at before."""
-    values = drag.normalised_errors(100, seed=21)
+    """NEES of 7 states at the end; an honest filter fails with probability 1e-3.
+
+    Noise and prior were chosen on seeds 1, 2, 3 and 21; this one was run once, afterwards.
+    """
+    values = drag.normalised_errors(100, seed=5021)
     assert mean_band(7, 100, confidence=0.999).holds(values.mean())
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gnc.scenarios.missions.build import prepare
 from gnc.scenarios.missions.dispersal import groups
-from gnc.scenarios.missions.load import read
+from gnc.scenarios.missions.load import builtin, read
 from gnc.trees import leaves
 
 POINTING = ["run.duration_s=25", "run.record_s=5", "craft.sat.sensors.sun_sensor.rate_hz=0.5"]
@@ -60,3 +60,18 @@ def test_a_compiled_flight_has_the_bits_of_one_tick_by_tick(case, trials):
             assert a.shape == b.shape and a.tobytes() == b.tobytes()
         else:
             assert a == b
+
+
+@pytest.mark.jit
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(builtin()))
+def test_every_mission_has_the_same_bits_compiled(name):
+    """Parts that only Python can compute are called; whatever is compiled around them, the end is the same."""
+    ends = []
+    for compiled in (True, False):
+        prepared = prepare(groups(read(name), 3, np.arange(5))[0], 3)
+        loop = dataclasses.replace(prepared.loop, compiled=compiled, duration_s=min(prepared.loop.duration_s, 20.0))
+        ends.append(loop.fly(prepared.truth, prepared.belief, prepared.memory))
+    for a, b in zip(leaves(tuple(ends[0][:3])), leaves(tuple(ends[1][:3])), strict=True):
+        if isinstance(a, np.ndarray):
+            assert a.shape == b.shape and a.tobytes() == b.tobytes()

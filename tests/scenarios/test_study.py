@@ -161,7 +161,7 @@ def test_the_command_prints_its_contract_and_writes_table_and_figure(tmp_path, c
         (["--rates", "1,x"], "gnc: --rates: expected numbers with commas between, got '1,x'"),
         (["--rates", "0.007"], "gnc: --rates: 0.007 Hz does not divide 300 s into at least 4 whole samples"),
         (["--filters", "kalman"], "gnc: --filters: 'kalman' is none of mekf-euler"),
-        (["--problem", "orbit"], "gnc: --problem: 'orbit' is neither attitude nor pose"),
+        (["--problem", "orbit"], "gnc: --problem: 'orbit' is none of attitude, pose, damper, potential, tree"),
         (
             ["--problem", "pose", "--outliers", "0.1"],
             "gnc: --outliers, --drop-outs, --inertia-error, --inertia, --w0-deg-s, --vectors: for the",

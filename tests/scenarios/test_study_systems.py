@@ -4,7 +4,7 @@ import pytest
 
 from gnc.estimators.consistency import mean_band
 from gnc.scenarios.study.sample_rate import study
-from gnc.scenarios.study.system_problems import FILTERS, PROBLEMS, RATES_HZ
+from gnc.scenarios.study.system_problems import FILTERS, PROBLEMS, RATES
 
 
 def points(name, rates, trials, seed):
@@ -25,7 +25,7 @@ def test_the_damped_body_is_estimated_at_the_bound_and_honestly():
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_problem_is_in_band_at_three_rates(name):
     """200 trials, seed 32, bands of 99.9 %; nine honest points fail with probability below 0.01."""
-    for point in points(name, RATES_HZ[name], 200, 32):
+    for point in points(name, [float(rate) for rate in RATES[name].split(",")], 200, 32):
         print(name, point.filter, point.rate_hz, point.ratio, point.ratio_m, point.nees)
         if point.filter == "ekf-vi4":
             assert mean_band(PROBLEMS[name]().states, 200, confidence=0.999).holds(point.nees)

@@ -13,11 +13,11 @@ from gnc.checks import Check
 from gnc.errors import InputError
 from gnc.expression import LARGEST, Expression
 from gnc.parts import Part
+from gnc.typing import Array, Mask
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-Array = Any
 TIME = ("trial", "time")
 
 
@@ -37,7 +37,7 @@ class Finding:
     metrics: dict[str, float] = field(default_factory=dict)  # of all trials together
     checks: list[Check] = field(default_factory=list)
     per_trial: dict[str, Array] = field(default_factory=dict)  # (trials,) each
-    success: Array | None = None  # (trials,) whether a trial by itself meets it
+    success: Mask | None = None  # (trials,) whether a trial by itself meets it
     tally: dict[str, Array] = field(default_factory=dict)  # (trials,) what the whole campaign is judged by
     lost: dict[int, str] = field(default_factory=dict)  # trial -> reason
     comparison: Comparison | None = None
@@ -57,7 +57,7 @@ class RequirementPart(Part):
         """Return what a flight is worth by this requirement."""
         raise NotImplementedError
 
-    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+    def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
         """Return what a campaign is worth by this requirement, from the columns of its trials; none: as its trials."""
         return []
 
@@ -78,11 +78,11 @@ class Judged:
         return self.flight["trial"].values
 
     @property
-    def kept(self) -> Array:
+    def kept(self) -> Mask:
         """Which trials (trials,) are not lost."""
         return ~np.isin(self.trials, list(self.lost))
 
-    def value(self, expression: Expression) -> Array:
+    def value(self, expression: Expression) -> Any:
         """Return what an expression of signals says: (trials, times), or (trials,) where no signal has a time."""
         found = expression.value(self._signal)
         shape = (len(self.trials), self.flight.sizes["time"])
@@ -103,7 +103,7 @@ class Judged:
                 told.append(search.attrs["labels"].split(", ")[int(search.values[i, -1])])
         return f": {'; '.join(told)}" if told else ""
 
-    def _signal(self, name: str) -> Array:
+    def _signal(self, name: str) -> Any:
         """Return a signal: its length if it is a vector; text where its values have labels."""
         if name.startswith(LARGEST):
             full = resolve(name.removeprefix(LARGEST), self.flight.data_vars, self.mission.craft)

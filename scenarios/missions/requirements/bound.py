@@ -16,8 +16,8 @@ from gnc.expression import parse
 from gnc.models.states import AttitudeState
 from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
+from gnc.typing import Array
 
-Array = Any
 ERROR = "knowledge_error_deg"
 
 
@@ -69,7 +69,7 @@ class BoundPart(RequirementPart):
         finding.checks = self._checked(name, finding.metrics[name])
         return finding
 
-    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+    def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
         """Return the ratio over all trials of a campaign."""
         error, bound = (np.asarray(table[f"{TALLY}{name} {what}"])[kept].sum() for what in ("error", "bound"))
         return self._checked(name, float(np.sqrt(error / bound)) if bound > 0.0 else float("nan"))
@@ -100,7 +100,7 @@ def bound_deg(mission: Any, craft: str, x_0: AttitudeState, t: Array) -> Array:
     parts = {name: part for name, part in body.sensors.items() if name not in software.unused}
     sensors = {name: part.belief() for name, part in parts.items()}
     due = {name: set(_due(part, t[-1])) for name, part in parts.items()}
-    every = {0.0, *np.round(t, 9).tolist()}.union(*due.values())  # type: ignore[misc]
+    every = {0.0, *np.round(t, 9).tolist()}.union(*due.values())
     times = np.array(sorted(every))
     flow = cramer_rao.attitude_flow(body.belief().J, x_0, times)
     gained = np.zeros((len(times), *x_0.q_IB.shape[:-1], 6, 6))

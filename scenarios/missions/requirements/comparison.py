@@ -23,8 +23,8 @@ from gnc.scenarios.missions.requirements.base import (
     without_numbers,
 )
 from gnc.scenarios.missions.requirements.statistic import StatisticPart
+from gnc.typing import Array
 
-Array = Any
 Table = dict[str, Any]
 NO_VARIANT: dict[str, Table] = {"": {}}
 
@@ -133,7 +133,7 @@ class ComparisonPart(RequirementPart):
             found[f"{name} tie {label}"] = np.where(own.kept, column.per_trial[self.tie_column], np.nan)
         return found
 
-    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+    def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
         """Return the same checks over all trials of a campaign; a tie is that of the RMS over the trials."""
         sums: dict[str, float] = {}
         for label in (_label(one, variant) for one in (self.ours, self.tie) if one for variant in self.variants):

@@ -16,8 +16,6 @@ from gnc.expression import parse
 from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
 
-Array = Any
-
 
 class ConsistencyPart(RequirementPart):
     """The mean of a NEES over all trials and times that count, within the band that an honest filter keeps.
@@ -65,7 +63,7 @@ class ConsistencyPart(RequirementPart):
         finding.checks = [self._checked(name, finding.metrics[name], int(counted.any(axis=1).sum()), nominal)]
         return finding
 
-    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+    def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
         """Return the mean over all trials of a campaign; its band is narrower, as there are more of them."""
         own, count, of = (
             np.asarray(table[key])[kept] for key in (name, *(f"{TALLY}{name} {w}" for w in ("count", "of")))

@@ -14,8 +14,8 @@ from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
+from gnc.typing import Array, Mask
 
-Array = Any
 NAMED: dict[str, Callable[[Array], float]] = {
     "rms": lambda x: float(np.sqrt(np.mean(np.square(x)))),
     "mean": lambda x: float(np.mean(x)),
@@ -98,7 +98,7 @@ class StatisticPart(RequirementPart):
         low = -np.inf if self.at_least is None else self.at_least
         return np.array([float(np.sum((v > high) | (v < low))) for v in each])
 
-    def campaign(self, name: str, table: Mapping[str, Array], kept: Array) -> list[Check]:
+    def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
         """Return the same statistic over all trials of a campaign; a percentile by the share beyond its bound."""
         if self.at_most is None and self.at_least is None:
             return []
@@ -137,7 +137,7 @@ class StatisticPart(RequirementPart):
             return within(title, value, low, high, note)
         return at_most(title, value, high, note) if low is None else at_least(title, value, low, note)  # type: ignore[arg-type]
 
-    def _keeps(self, alone: Array) -> Array:
+    def _keeps(self, alone: Array) -> Mask:
         """Tell which trials keep the bound by themselves; one without data does not."""
         good = np.isfinite(alone)
         if self.at_most is not None:

@@ -153,6 +153,17 @@ def test_what_numpy_does_elementwise_is_recorded():
         np.testing.assert_array_equal(state, function(x))
 
 
+def test_a_number_of_every_trial_is_like_an_array_without_its_axis():
+    recorder = Recorder(2)
+    x, y = recorder.state(()), recorder.state((1,))
+    assert np.shape(x) == x.shape == () and hasattr(x, "shape") and x.reshape(1).shape == y.shape
+    with recorder.recording():
+        program = recorder.program([x.reshape(1)[0] + y[0], y.reshape() * 2.0])
+    state = np.array([[1.0, 2.0], [3.0, 4.0]])
+    program.run(state, [], 1)
+    np.testing.assert_array_equal(state, [[3.0, 4.0], [7.0, 8.0]])
+
+
 def test_tests_are_carried_as_ones_and_zeros():
     recorder = Recorder(2)
     x = recorder.state(())

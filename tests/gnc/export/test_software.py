@@ -27,7 +27,7 @@ class Repeating(Filter):
 def flown(navigation, law, latency):
     instruments = [
         Instrument("a", 1.0, look, Stream(1, 1, "a", 2), latency),
-        Instrument("b", 1.5, look, Stream(1, 1, "b", 2)),
+        Instrument("cart.b", 1.5, look, Stream(1, 1, "b", 2)),
     ]
     loop = Loop(H, 20.0, Cart(np.ones(1)), instruments, navigation, Controller(law, 2.0, (np.zeros(1),)))
     belief = Track(np.ones(1), np.zeros(1), np.tile(np.eye(2), (1, 1, 1)), (np.ones(1), None))
@@ -46,6 +46,7 @@ def test_the_c_of_the_software_has_the_bits_of_python(navigation, latency, tmp_p
         assert built(tmp_path, optimisation) == f"software: {len(software.vectors)} vectors, 0 numbers differ\n"
     header = (tmp_path / "software.h").read_text()
     assert "double belief_P[4];" in header and "double report[1];" in header and "a_0[1]; /* a */" in header
+    assert "double cart_b_0[1]; /* cart.b */" in header
     assert "times < 7 s" in header and "times >= 7 s" in header  # the filter asks the time
 
 

@@ -99,6 +99,7 @@ def test_an_address_without_a_scheduler_is_named(tmp_path: Path, monkeypatch) ->
     monkeypatch.setattr("gnc.montecarlo.dask_engine.CONNECT_S", 0.2)
     with pytest.raises(InputError, match="address: no Dask scheduler answers at 'tcp://127.0.0.1:9'"):
         fly(tmp_path / "run", engine=Dask(address="tcp://127.0.0.1:9"), chunk_size=10)
+    assert not (tmp_path / "run").exists()  # the old code left a folder that blocked the next try
 
 
 def test_a_scheduler_that_goes_away_leaves_a_campaign_to_resume(reference, tmp_path: Path) -> None:

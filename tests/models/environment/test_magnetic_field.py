@@ -85,6 +85,14 @@ def test_lower_degrees_leave_the_higher_ones_out():
     np.testing.assert_allclose(to_earth(epoch, 0.0, B_I) * 1e9, exact, rtol=0, atol=0.01)
 
 
+def test_ten_years_at_once_are_each_date_alone():
+    # The model is linear in time between its epochs only: by the two ends alone the middle was 52 nT off.
+    epoch, t = Epoch("2016-03-01"), np.linspace(0.0, 10.0 * 365.25 * 86400.0, 23)
+    r_I = np.array([7.0e6, 1.0e6, 2.0e6]) + np.zeros((len(t), 3))
+    alone = [Igrf().at(epoch, time, r) for time, r in zip(t, r_I, strict=True)]
+    np.testing.assert_allclose(Igrf().at(epoch, t, r_I), alone, rtol=0, atol=1e-12)
+
+
 def test_many_times_at_once_are_each_time_alone(monkeypatch):
     monkeypatch.setattr(module, "CHUNK", 7)  # so that the points cross it
     epoch, t, r_I = Epoch("2026-01-01"), np.sort(RNG.uniform(0.0, 30 * 86400.0, 20)), random_points(20)
