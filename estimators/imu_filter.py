@@ -26,6 +26,7 @@ START_S = 0.35  # over which the first attitude is averaged
 FIELD = 50.0  # strength to which the log's field is scaled inside: about that of the Earth [uT]
 GRAVITY = 9.81
 LONGEST_BLOCK_S = 0.035  # between two steps of the covariance where no magnetometer asks for more
+LEAST_MAG_S = 0.01  # a magnetometer has no more to tell than at 100 Hz, since the field itself is rough
 GAP_S = 0.5  # a step that is longer is a gap
 
 
@@ -122,7 +123,7 @@ class ImuFilter:
     def _settings(self) -> Any:
         from gnc.estimators.imu_kernels import Settings
 
-        mag_step = self.noise.white_steps * self.dt
+        mag_step = max(self.noise.white_steps * self.dt, LEAST_MAG_S)
         given = dict(gyro=self.noise.gyro, acc=self.noise.acc, mag=self.noise.mag * self.scale, dt=self.dt)
         given |= dict(block=max(LONGEST_BLOCK_S, self.dt), mag_step=mag_step, gap=max(GAP_S, 5.0 * self.dt))
         return Settings(**given, **asdict(self.constants))

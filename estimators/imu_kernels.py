@@ -521,7 +521,7 @@ def go_back(trace, lam, Lam, dx, W, told):
     """Run from the end of a trace to its begin; smoothed attitude, bias and covariance are written over those told.
 
     Modified Bryson-Frazier: no inverse of P, which is singular while the magnets are closed. dx (6,) and W (6, 6) are
-    the correction of the block that follows, for samples behind the last whole block.
+    the correction and the covariance of the block that follows, for samples behind the last whole block.
     Source: G. J. Bierman, "Fixed interval smoothing with discrete measurements", Int. J. Control 18 (1973) 65.
     """
     after = len(told.q)
@@ -529,6 +529,7 @@ def go_back(trace, lam, Lam, dx, W, told):
         smooth(told, trace.row[b] + 1, after, dx, W)
         after = trace.row[b] + 1
         gain(trace.P[b], lam, Lam, dx, W)
+        add_told(told, trace.row[b], W)
         for u in range(trace.first[b + 1] - 1, trace.first[b] - 1, -1):
             unlearn(lam, Lam, trace.h[u], trace.k[u], trace.ys[u, 0], trace.ys[u, 1])
         backward(lam.reshape(N, 1), trace.SR[b], trace.SF[b], trace.c[b])
@@ -536,6 +537,20 @@ def go_back(trace, lam, Lam, dx, W, told):
         transpose(Lam)
         backward(Lam, trace.SR[b], trace.SF[b], trace.c[b])
     smooth(told, 0, after, dx, W)
+
+
+@compiled
+def add_told(told, row, W):
+    """Add the covariance told at a sample, its attitude turned to world axes."""
+    R, back, C = np.empty((3, 3)), np.empty((3, 3)), np.empty((SHOWN, SHOWN))
+    matrix(told.q[row], R)
+    for i in range(3):
+        for j in range(3):
+            back[i, j] = R[j, i]
+    in_body(back, told.C[row], C)
+    for i in range(SHOWN):
+        for j in range(SHOWN):
+            W[i, j] += C[i, j]
 
 
 @compiled
@@ -573,15 +588,12 @@ def gain(P, lam, Lam, dx, W):
 
 @compiled
 def smooth(told, start, end, dx, W):
-    """Correct the samples of a block."""
-    R, C = np.empty((3, 3)), np.empty((SHOWN, SHOWN))
+    """Correct the samples of a block, which all have its covariance at the end."""
+    R = np.empty((3, 3))
     for k in range(start, end):
         turn(told.q[k], dx[0], dx[1], dx[2], True)
         matrix(told.q[k], R)
-        in_body(R, W, C)
-        for i in range(SHOWN):
-            for j in range(SHOWN):
-                told.C[k, i, j] += C[i, j]
+        in_body(R, W, told.C[k])
         for i in range(3):
             told.bias[k, i] += dx[B + i]
             told.w[k, i] -= dx[B + i]
