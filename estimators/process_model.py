@@ -15,7 +15,7 @@ holds the wheels at the mean of both ends, which makes any method one of second 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +29,7 @@ from gnc.integrators.principal import principal
 from gnc.integrators.substeps import ANGLE, count, substepped
 from gnc.integrators.table import AttitudeMethod
 from gnc.linalg import zeros
+from gnc.models.parameters import store
 
 Array = Any
 
@@ -48,7 +49,9 @@ class Plan(NamedTuple):
 class ProcessModel(Protocol):
     """What moves a belief."""
 
-    wheels: bool
+    @property
+    def wheels(self) -> bool:
+        """Whether the body may have wheels."""
 
     def move(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
         """Return attitude, momentum, and the covariance of (a, dP)."""
@@ -143,10 +146,11 @@ class Automatic:
 
     J: Array
     wheels: bool = True
+    _axes: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Find the principal axes once."""
-        object.__setattr__(self, "_axes", principal(self.J))
+        store(self, _axes=principal(self.J))
 
     def __str__(self) -> str:
         return f"exact drift; under torque or wheels a Taylor series of order {taylor.ORDER}, by the covariance"
@@ -194,16 +198,19 @@ class ByName:
     method: AttitudeMethod
     divide: bool = True
     jacobian: Any = None  # of one step, instead of the method's own
+    _one: Any = field(init=False, repr=False)
+    _whole: Any = field(init=False, repr=False)
+    _longest: Any = field(init=False, repr=False)  # stage of a step, for the count of substeps; None: one step
 
     def __post_init__(self) -> None:
         """Look up once what moves the mean and the covariance."""
         one, longest = self.jacobian or self.method.step_jacobian, None
         whole = one
-        if self.divide and self.method.substep is not None and isinstance(one, Kernel):
+        step = self.method.step
+        if self.divide and self.method.substep is not None and isinstance(step, Kernel) and isinstance(one, Kernel):
             longest = np.array(FINER * ANGLE / self.method.substep)
-            whole = substepped(self.method.step, one, float(longest))[1]
-        for name, value in {"_one": one, "_whole": whole, "_longest": longest}.items():
-            object.__setattr__(self, name, value)
+            whole = substepped(step, one, float(longest))[1]
+        store(self, _one=one, _whole=whole, _longest=longest)
 
     def __str__(self) -> str:
         return self.method.source
