@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,26 +44,6 @@ class Plan(NamedTuple):
 
     exact: Array
     taylor: Array
-
-
-class ProcessModel(Protocol):
-    """What moves a belief."""
-
-    @property
-    def wheels(self) -> bool:
-        """Whether the body may have wheels."""
-
-    def move(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
-        """Return attitude, momentum, and the covariance of (a, dP)."""
-
-    def mean(self, q_IB: Array, P_B: Array, C: Array, *given: Array, at: Array) -> tuple[Array, Array]:
-        """Return attitude and momentum; `at` is a momentum near all P_B, and tells with C in how many steps."""
-
-    def transition(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
-        """Return attitude, momentum, and F over (a, dP)."""
-
-    def gains(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the same with G, the derivative for the torque."""
 
 
 def _steps(extent: Any, reach: float) -> Any:
@@ -246,3 +226,6 @@ class ByName:
 def middle(rho_B: Array, rho_end: Array) -> Array:
     """Return the wheels' momentum in the middle of a step."""
     return rho_B if rho_end is rho_B else 0.5 * (rho_B + rho_end)
+
+
+ProcessModel = Automatic | ByName

@@ -102,8 +102,8 @@ def _point(problem: Problem, f: Filter, rate_hz: float, bound: Bound, trials: in
     ratio_m = None if rms_m is None or bound_m is None else rms_m / bound_m
     return Point(
         f.name, rate_hz, score.deg, bound.deg, score.deg / bound.deg, score.nees, (float(lo), float(hi)), score.lost,
-        trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz), bool(lo <= score.nees <= hi), rms_m, bound_m, ratio_m,
-        score.nees_inertial,
+        trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz), bool(lo <= score.nees <= hi), rms_m,
+        bound_m, ratio_m, score.nees_inertial,
     )  # fmt: skip
 
 
