@@ -45,10 +45,9 @@ def joint_kernel(n: int, m: int, unknown: Unknown) -> Kernel:
         solved = solve(*factor(S_used)[:2], np.concatenate([H @ C_m, r.reshape(m, 1)], axis=1))
         u = H.T @ solved[:, n]
         s, C_used = C_m @ u - way, joseph(C_m, H, R, solved[:, :n].T)
-        *state, reset = retract(dq_IB, x, s, C_used, M, unknown)
-        counted = watched(
-            *state, symmetric_product(reset, C_used), nis[0], rejected, recoveries, valid, used[0], limits
-        )
+        dq_new, x_new, reset = retract(dq_IB, x, s, C_used, M, unknown)
+        C_new = symmetric_product(reset, C_used)
+        counted = watched(dq_new, x_new, C_new, nis[0], rejected, recoveries, valid, used[0], limits)
         turn = s[:3] @ s[:3]
         per_square = sum((H[j, i] * H[j, i] / R[j, j] for i in range(3) for j in range(m)), 0.0)
         bent = turn * np.sqrt(per_square * (1.0 / 3.0)) * (1.0 / BENT)
@@ -151,7 +150,7 @@ class ConservedDqEkf(DqEkf):
         outcome = joint_kernel(self.size, m, self._unknown)(
             end.dq_IB, vector(end), start.C, F, Q, d, noise, *counts, self.inertia(end), H, expected.R, y, valid, limits
         )
-        return _Outcome(*outcome, y)
+        return _Outcome._make((*outcome, y))
 
     def error(self, belief: PoseBelief, truth: Any) -> tuple[Array, Array]:
         """Return the error (dxi, dchi) of the truth in the filter's own chart, and its covariance: for NEES."""

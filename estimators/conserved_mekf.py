@@ -85,12 +85,12 @@ def joint_kernel(n: int, sizes: tuple[int, ...], columns: int, conserved: bool) 
         u = H.T @ solved[:, n]
         s = C_m @ u - way
         C_used = joseph(C_m, H, R, solved[:, :n].T)
-        *state, reset = in_chart(q_IB, x, s, C_m, C_used, J, rho_B, conserved)
+        q_new, x_new, reset = in_chart(q_IB, x, s, C_m, C_used, J, rho_B, conserved)
         C_new = symmetric_product(reset, C_used)
         good = C[0, 0] > 0.0
         for i in range(k):
             good = good & ((nis[i] >= 0.0) | (valid[i] == 0.0))
-        counted = watched(*state, C_new, good, rejected, recoveries, J, valid, used, limits)
+        counted = watched(q_new, x_new, C_new, good, rejected, recoveries, J, valid, used, limits)
         turn = s[:3] @ s[:3]
         per_square = sum(((H[:, i] * H[:, i]) @ array([1.0 / R[j, j] for j in range(m)]) for i in range(3)), 0.0)
         bent = turn * np.sqrt(per_square * (1.0 / 3.0)) * (1.0 / BENT)
@@ -197,7 +197,7 @@ class ConservedMekf(Mekf):
             end.q_IB, self._vector(end), start.C, F, Q, d, noise, start.rejected, start.recoveries,
             self.inertia(end), rho_end, M, H, R, y, valid, gates, np.array(self._recovery, float),
         )  # fmt: skip
-        return _Outcome(*outcome, y), sizes
+        return _Outcome._make((*outcome, y)), sizes
 
     def _vector(self, belief: Belief) -> Array:
         """Return (P, extras)."""

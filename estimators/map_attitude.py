@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +89,7 @@ class MapAttitude:
     h: float
     tau_B: Array = (0.0, 0.0, 0.0)  # known, constant in body axes
     rho_B: Array = (0.0, 0.0, 0.0)
+    process: Automatic = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Validate once."""

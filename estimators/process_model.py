@@ -15,8 +15,8 @@ holds the wheels at the mean of both ends, which makes any method one of second 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from gnc.integrators.principal import principal
 from gnc.integrators.substeps import ANGLE, count, substepped
 from gnc.integrators.table import AttitudeMethod
 from gnc.linalg import zeros
+from gnc.models.parameters import store
 
 Array = Any
 
@@ -43,24 +44,6 @@ class Plan(NamedTuple):
 
     exact: Array
     taylor: Array
-
-
-class ProcessModel(Protocol):
-    """What moves a belief."""
-
-    wheels: bool
-
-    def move(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
-        """Return attitude, momentum, and the covariance of (a, dP)."""
-
-    def mean(self, q_IB: Array, P_B: Array, C: Array, *given: Array, at: Array) -> tuple[Array, Array]:
-        """Return attitude and momentum; `at` is a momentum near all P_B, and tells with C in how many steps."""
-
-    def transition(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array]:
-        """Return attitude, momentum, and F over (a, dP)."""
-
-    def gains(self, q_IB: Array, P_B: Array, C: Array, *given: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the same with G, the derivative for the torque."""
 
 
 def _steps(extent: Any, reach: float) -> Any:
@@ -143,10 +126,11 @@ class Automatic:
 
     J: Array
     wheels: bool = True
+    _axes: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Find the principal axes once."""
-        object.__setattr__(self, "_axes", principal(self.J))
+        store(self, _axes=principal(self.J))
 
     def __str__(self) -> str:
         return f"exact drift; under torque or wheels a Taylor series of order {taylor.ORDER}, by the covariance"
@@ -194,16 +178,19 @@ class ByName:
     method: AttitudeMethod
     divide: bool = True
     jacobian: Any = None  # of one step, instead of the method's own
+    _one: Any = field(init=False, repr=False)
+    _whole: Any = field(init=False, repr=False)
+    _longest: Any = field(init=False, repr=False)  # stage of a step, for the count of substeps; None: one step
 
     def __post_init__(self) -> None:
         """Look up once what moves the mean and the covariance."""
         one, longest = self.jacobian or self.method.step_jacobian, None
         whole = one
-        if self.divide and self.method.substep is not None and isinstance(one, Kernel):
+        step = self.method.step
+        if self.divide and self.method.substep is not None and isinstance(step, Kernel) and isinstance(one, Kernel):
             longest = np.array(FINER * ANGLE / self.method.substep)
-            whole = substepped(self.method.step, one, float(longest))[1]
-        for name, value in {"_one": one, "_whole": whole, "_longest": longest}.items():
-            object.__setattr__(self, name, value)
+            whole = substepped(step, one, float(longest))[1]
+        store(self, _one=one, _whole=whole, _longest=longest)
 
     def __str__(self) -> str:
         return self.method.source
@@ -239,3 +226,6 @@ class ByName:
 def middle(rho_B: Array, rho_end: Array) -> Array:
     """Return the wheels' momentum in the middle of a step."""
     return rho_B if rho_end is rho_B else 0.5 * (rho_B + rho_end)
+
+
+ProcessModel = Automatic | ByName

@@ -162,7 +162,9 @@ def measuring_kernel(predicts: tuple[Kernel, ...]) -> Kernel:
         x, q, _ = _drawn(q_IB, P_B, C)
         y = [np.concatenate([f(point, *own)[0] for f, own in zip(predicts, arguments, strict=True)]) for point in q]
         R = block_diagonal([f(q_IB, *own)[2] for f, own in zip(predicts, arguments, strict=True)])
-        return _corrected(q_IB, P_B, C, x, [point - y[0] for point in y], z - y[0], R, *rest, sizes)
+        seen = x, [point - y[0] for point in y], z - y[0], R
+        rejected, recoveries, J, valid, gates, limits = rest
+        return _corrected(q_IB, P_B, C, *seen, rejected, recoveries, J, valid, gates, limits, sizes)
 
     k, others = len(sizes), sum(len(own) for own in cores) + len(sizes)
     layout = f"(4),(3),(6,6),{given}{readings}(),(),(3,3),({k}),({k}),(4)->{_results(sizes)}"

@@ -22,7 +22,7 @@ import numpy as np
 from gnc import check
 from gnc.batch import batched
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.process_model import ByName
+from gnc.estimators.process_model import ByName, ProcessModel
 from gnc.integrators import runge_kutta
 from gnc.integrators.table import attitude_method
 from gnc.linalg import block, cross, identity, inv3, skew, zeros
@@ -69,7 +69,7 @@ class StandardMekf(Mekf):
         check.one_of("linearisation", self.linearisation, tuple(LINEARISATIONS))
         super().__post_init__()
 
-    def _chosen(self) -> ByName:
+    def _chosen(self) -> ProcessModel:
         """Move by the midpoint rule with the truncated matrix."""
         return ByName(attitude_method(self.method), False, LINEARISATIONS[self.linearisation])
 

@@ -224,9 +224,10 @@ def _tumble(sigma: float, prior_deg_s: float, duration_s: float, inertia: str, w
     from gnc.scenarios.study import options
     from gnc.scenarios.study.attitude import Tumble
 
+    x, y, z = options.numbers("--w0-deg-s", w0_deg_s, (3,))
     return Tumble(
         options.inertia(inertia),
-        tuple(options.numbers("--w0-deg-s", w0_deg_s, (3,))),
+        (x, y, z),
         duration_s,
         sigma,
         prior_deg_s,

@@ -98,11 +98,12 @@ def _rank(scored: tuple[Score, float]) -> tuple[int, float]:
 def _point(problem: Problem, f: Filter, rate_hz: float, bound: Bound, trials: int, score: Score, psd: float) -> Point:
     kept = trials - score.lost
     lo, hi = mean_band(problem.states, kept) if kept else (np.nan, np.nan)
-    metres = (None, None, None) if score.m is None or bound.m is None else (score.m, bound.m, score.m / bound.m)
+    rms_m, bound_m = (None, None) if score.m is None or bound.m is None else (score.m, bound.m)
+    ratio_m = None if rms_m is None or bound_m is None else rms_m / bound_m
     return Point(
         f.name, rate_hz, score.deg, bound.deg, score.deg / bound.deg, score.nees, (float(lo), float(hi)), score.lost,
-        trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz), bool(lo <= score.nees <= hi), *metres,
-        score.nees_inertial,
+        trials, psd, float(np.degrees(problem.rate_rad_s) / rate_hz), bool(lo <= score.nees <= hi), rms_m,
+        bound_m, ratio_m, score.nees_inertial,
     )  # fmt: skip
 
 
