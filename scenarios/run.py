@@ -120,6 +120,6 @@ def _show_how(flight: Flight) -> None:
     if attributes["loops"] > MANY:
         print(f"dispersions of fields that shape the loop made {attributes['loops']} loops, flown one after another")
     if attributes["uncompiled"]:
-        print(f"flown tick by tick, not compiled: {attributes['uncompiled']}")
+        print(f"called from Python at every tick, not compiled: {attributes['uncompiled']}")
     if flight.out is not None:
         print(f"results in {flight.out}")

@@ -23,6 +23,7 @@ Draw = Callable[["Figure"], None]
 AXES = ("x", "y", "z")
 LEVELS = (50.0, 84.0, 99.7)
 MOST = 5  # panels of a figure
+BOOKS = "_gap"  # ends the name of a signal that is zero but for rounding: nothing to look at
 FEW = 3  # trials that are drawn one by one
 UNITS = {"_deg_s": "deg/s", "_deg": "deg", "_m_s": "m/s", "_mm": "mm", "_m": "m", "_Nms": "N m s", "_s": "s"}
 
@@ -51,7 +52,7 @@ def _asked(mission: Mission, flight: Dataset) -> dict[str, list[tuple[str, float
     found: dict[str, list[tuple[str, float]]] = {}
     for name, part in mission.requirements.items():
         signal = getattr(part, "signal", None)
-        if signal is None or not parse(signal).names or name == "books":
+        if signal is None or not parse(signal).names or signal.endswith(BOOKS):
             continue
         bounds = [b for b in (getattr(part, "at_most", None), getattr(part, "at_least", None)) if b is not None]
         if bounds:
@@ -71,7 +72,7 @@ def _requirements(figure: Figure, mission: Mission, flight: Dataset, asked: Mapp
             _spread(axes, t, values)
         for (name, bound), style in zip(bounds, ("--", ":", "-."), strict=False):
             axes.axhline(bound, color="k", lw=0.9, ls=style, label=name)
-        axes.set_ylabel(_words(signal), fontsize=8)
+        axes.set_ylabel(_words(signal, bounds[0][0]), fontsize=8)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7, loc="upper right", ncols=2)
     panels[0].set_title(f"{mission.name}: what is asked, {n} trial{'s' * (n > 1)}")
@@ -93,21 +94,16 @@ def _spread(axes: Axes, t: Any, values: Any) -> None:
         axes.set_yscale("log")
 
 
-def _words(signal: str) -> str:
-    """Return a signal with its unit in brackets."""
+def _words(signal: str, title: str) -> str:
+    """Return a signal with its unit in brackets; arithmetic of signals goes by the title of its requirement."""
     name, bracket = signal.rsplit(".", 1)[-1], ""
-    for suffix, unit in (
-        ("_deg_s", "deg/s"),
-        ("_deg", "deg"),
-        ("_m_s", "m/s"),
-        ("_mm", "mm"),
-        ("_m", "m"),
-        ("_Nms", "N m s"),
-    ):
+    if not name.replace("_", "").isalnum():
+        return title
+    for suffix, unit in UNITS.items():
         if name.endswith(suffix):
             name, bracket = name.removesuffix(suffix), f" [{unit}]"
             break
-    return f"{name.replace('_', ' ')}{bracket}" if name.replace("_", "").isalnum() else signal
+    return f"{name.replace('_', ' ')}{bracket}"
 
 
 def _knowledge(figure: Figure, flight: Dataset, craft: str) -> None:

@@ -138,9 +138,7 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
         elif used + refused == 0:
             told.append(f"{name}: never measured anything")
         elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
-            told.append(
-                f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed"
-            )
+            told.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
     return told + _recovered(flight)
 
 
