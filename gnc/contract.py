@@ -5,12 +5,13 @@ A part that breaks its contract ends with one line: part, method, what was expec
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from gnc.batch import recording
+from gnc.batch import python_part, recording
 from gnc.errors import PartError
 
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
@@ -150,14 +151,23 @@ class _Guarded:
         return value if check is None or not callable(value) else self._checked(name, value, check)
 
     def _checked(self, name: str, method: Callable[..., Any], check: Returned) -> Callable[..., Any]:
+        part, recordable = source_name(self._source), getattr(self._part, "compilable", False)
+
         def call(*arguments: Any, **more: Any) -> Any:
+            if recording() and not recordable:  # it may do more than compute: Python calls it at every tick
+                return python_part(f"{part}.{name}", functools.partial(plain, **more), *arguments)
             result = method(*arguments, **more)
             if recording():
                 return result
             wrong = check(result, arguments)
             if wrong and not (wrong.endswith("received NaN") and not _finite(arguments)):
-                raise PartError(source_name(self._source), name, wrong)
+                raise PartError(part, name, wrong)
             return result
+
+        def plain(*arguments: Any, **more: Any) -> Any:
+            if recording():
+                raise TypeError("plain NumPy")
+            return call(*arguments, **more)
 
         object.__setattr__(self, name, call)  # found at once the next time
         return call

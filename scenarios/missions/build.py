@@ -146,7 +146,7 @@ class _Builder:
             controller=self._controller(software),
             events=[happening.event() for happening in happenings],
             record_s=self.mission.run.record_s,
-            compiled=not self._own() and all(getattr(one, "compilable", True) for one in craft.values()),
+            compiled=all(getattr(one, "compilable", True) for one in craft.values()),
         )
         begin = tuple(truth.values())
         for happening in happenings:
@@ -294,30 +294,7 @@ class _Builder:
         how = measure_other if sees else measure
         return Instrument(f"{name}.{key}", part.interval_s, how, noise, part.latency_s, part.first_s)
 
-    def _own(self) -> bool:
-        """Tell whether a part of the user's own takes part that does not say that it can be recorded."""
-        return any(not getattr(_loaded(part), "compilable", False) for part in own_parts(self.mission))
-
 
 def _pose_of(x: Any) -> Any:
     """Return pose and twist of a craft, or of one that only turns its state."""
     return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
-
-
-def _loaded(part: OwnPart) -> Any:
-    from gnc.config import load_component
-
-    return load_component(part.component.source)
-
-
-def own_parts(section: Any) -> list[OwnPart]:
-    """Return all parts of the user's own in a mission."""
-    if isinstance(section, OwnPart):
-        return [section]
-    if isinstance(section, Mapping):
-        return [part for value in section.values() for part in own_parts(value)]
-    if isinstance(section, tuple):
-        return [part for value in section for part in own_parts(value)]
-    if hasattr(type(section), "model_fields"):
-        return [part for value in section.__dict__.values() for part in own_parts(value)]
-    return []
