@@ -118,7 +118,8 @@ class _Compiled:
 
     def reasons(self) -> str:
         """Return which parts Python computes, and why."""
-        return "; ".join(f"{name}: {reason}" for name, reason in self.opaque.items())
+        first = {call.split(", call ")[0]: reason for call, reason in reversed(self.opaque.items())}
+        return "; ".join(f"{name}: {reason}" for name, reason in reversed(first.items()))
 
     def share(self, place: int) -> None:
         """Make room in the state for numbers that all trials share."""

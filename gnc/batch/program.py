@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -100,7 +101,7 @@ class Recorder:
     """Records a program; kernels that are called while it does become calls of the program."""
 
     trials: int
-    opaque: dict[str, str] = field(default_factory=dict)  # parts that cannot be recorded, and why
+    opaque: dict[str, str] = field(default_factory=dict)  # calls of parts that cannot be recorded, and why
     returned: Sequence[Returned] = ()  # what those parts return, in the order of the calls
     cuts: list[Cut] = field(default_factory=list)  # those calls
     tape: Tape = field(default_factory=lambda: Tape(literal=True))
@@ -108,6 +109,7 @@ class Recorder:
     state_size: int = 0
     _known: dict[tuple[int, Core], Array] = field(default_factory=dict)
     _common: set[int] = field(default_factory=set)  # inputs that are the same in all trials
+    _calls: Counter[str] = field(default_factory=Counter)  # of each part so far
 
     def state(self, core: Core, test: bool = False, common: bool = False) -> Array:
         """Return the symbols of a part of the state, tests or numbers; all of it is asked for before anything else.
@@ -149,12 +151,17 @@ class Recorder:
         return self.tape.masked(test)
 
     def part(self, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Record a part; if it cannot be recorded, split the program there."""
-        if name not in self.opaque:
+        """Record a part; if it cannot be recorded, split the program there.
+
+        Each call of a part by the same name in a tick is known by itself: an earlier one that was recorded stays so.
+        """
+        self._calls[name] += 1
+        call = name if self._calls[name] == 1 else f"{name}, call {self._calls[name]}"
+        if call not in self.opaque:
             try:
                 return function(*args)
             except Exception as error:  # of any kind: whatever a part does with symbols
-                self.opaque[name] = f"{type(error).__name__}: {error}"
+                self.opaque[call] = f"{type(error).__name__}: {error}"
         numbers: list[Operand] = []
         tree = collected(args, numbers, self._is_common)
         cut = Cut(name, function, tree, [self.tape.index(_number(x)) for x in numbers])
