@@ -20,7 +20,7 @@ class Coast:
 
     def command(self, estimate: Any, reference: Any, memory: Any) -> tuple[Array, Any]:
         """Return no torque."""
-        return np.zeros(3), memory
+        return np.zeros(np.shape(estimate.w_B)), memory
 
 
 class NonePart(LawPart):

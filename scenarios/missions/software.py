@@ -172,7 +172,7 @@ class CraftSoftware:
         if mode.unload is not None:
             commands = _unloading(mode.unload, commands, estimate, report)
         idle = [np.zeros((*lead, size)) for size in self.sizes]
-        given = tuple(z if u is None else u for u, z in zip(commands, idle, strict=True))
+        given = tuple(z if u is None else _wide(u, memory.mode) for u, z in zip(commands, idle, strict=True))
         wanted = np.full((*lead, self.wanted), np.nan) if reference is None else _wide(reference[0], memory.mode)
         return given, (wanted, notes), guidance, law
 

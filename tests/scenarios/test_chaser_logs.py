@@ -45,7 +45,8 @@ def simulated(name, settings, log):
     given = [word for setting in settings for word in ("--set", setting)]
     assert cli.main(["simulate", name, *given, "--seed", f"{SEED}", "--trial", f"{TRIAL}", "--log", str(log)]) == 0
     out = log.parent / "out"
-    assert cli.main(["replay", str(log), "--config", str(log.with_suffix(".toml")), "--out", str(out)]) == 0
+    code = cli.main(["replay", str(log), "--config", str(log.with_suffix(".toml")), "--out", str(out)])
+    assert code == (1 if f"{CAMERA}.outlier=0.5" in settings else 0)  # refused so often, the camera is doubted
     with xarray.open_dataset(out / "estimates.nc", engine="scipy") as found:
         return found.load(), json.loads((out / "metrics.json").read_text())
 
@@ -63,7 +64,7 @@ def test_replay_gives_the_pose_and_twist_of_a_chasers_filter_bit_for_bit(name, s
     navigation, beliefs = flown(name, settings)
     found, told = simulated(name, settings, tmp_path / "flight.csv")
     last = list(beliefs.values())
-    assert np.array_equal(found["t"].values, list(beliefs))
+    assert np.array_equal(found["time"].values, list(beliefs))
     assert np.array_equal(found["dq_IB"].values, [b.dq_IB[0] for b in last])
     assert np.array_equal(found["w_B"].values, [b.chi_B[0, :3] for b in last])
     assert np.array_equal(found["v_B"].values, [b.chi_B[0, 3:] for b in last])

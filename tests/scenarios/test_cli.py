@@ -75,7 +75,7 @@ def test_list_names_every_case(example_cases: None, capsys: pytest.CaptureFixtur
     assert cli.main(["list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert {"name": "example/good", "title": "Checks that hold"} in listed["cases"]
-    assert isinstance(listed["scenarios"], list)
+    assert isinstance(listed["missions"], list)
 
 
 def test_reproduce_without_a_case_lists_them(example_cases: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,8 @@ def test_reproduce_prints_the_checks_as_json(
     printed = json.loads(capsys.readouterr().out)
     assert printed["case"] == "example/good"
     assert printed["metrics"] == {"drift": 1e-12, "seed": 5}
-    assert printed["checks"] == [{"name": "drift", "value": 1e-12, "bound": 1e-9, "ok": True, "relation": "<="}]
+    told = {"name": "drift", "value": 1e-12, "bound": 1e-9, "ok": True, "relation": "<=", "note": ""}
+    assert printed["checks"] == [told]
     assert [Path(file).name for file in printed["files"]] == ["example_good.png"]
 
 

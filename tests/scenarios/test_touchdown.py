@@ -82,7 +82,7 @@ def test_a_narrow_stance_tips_over_and_fails():
 
 def test_a_flight_that_ends_too_early_counts_as_lost_and_one_that_touches_nothing_as_no_data():
     verdict = judged("touchdown", 31, 3, "run.duration_s=25.0")
-    assert verdict.lost and set(verdict.lost.values()) == {"still moving at the end"}
+    assert verdict.lost and all(reason.startswith("still moving at the end") for reason in verdict.lost.values())
     never = judged("touchdown", 31, 2, "run.duration_s=2.0")
     assert not never.success.any() and "time of rest, worst [s]" in failed(never)
 

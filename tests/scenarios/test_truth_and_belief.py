@@ -56,7 +56,7 @@ def believed(prepared):
 
 
 def with_dispersion(mission, key, value):
-    spread = {"x": {"kind": "uniform", "key": key, "lo": 0.9 * value, "hi": 1.1 * value}}
+    spread = {"x": {"kind": "uniform", "key": key, "lo": 0.8 * value, "hi": value}}
     return Mission.model_validate({**mission.__dict__, "dispersions": spread})
 
 
