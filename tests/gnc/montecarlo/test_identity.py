@@ -119,7 +119,8 @@ class Drawing(Walk):
 def test_a_flight_that_cannot_be_repeated_is_refused(engine, tmp_path) -> None:
     with pytest.raises(PartError, match="Drawing.fly: not repeatable: final of trial 0 differs when it is flown again"):
         fly(tmp_path / "run", Drawing(total=8), engine=engine)
-    assert not list((tmp_path / "run").glob("trials-*"))
+    others = 0 if isinstance(engine, InProcess) else 1  # the other worker may have finished its chunk by then
+    assert len(list((tmp_path / "run").glob("trials-*"))) <= others and not (tmp_path / "run" / "metrics.json").exists()
 
 
 def test_a_flight_of_ours_that_cannot_be_repeated_is_a_defect(monkeypatch) -> None:
