@@ -9,7 +9,6 @@ import numpy as np
 from gnc.config import NonNegative, Vector3
 from gnc.draws import Draws
 from gnc.models.environment import Drag, box
-from gnc.models.environment.drag import drag_on_plates
 from gnc.models.loads.base import LoadPart
 from gnc.quaternion import inverse_rotate
 from gnc.typing import Array
@@ -21,10 +20,6 @@ class TabulatedDrag(Drag):
     def _flow(self, q_IB: Array, env: Any) -> tuple[Array, Array]:
         strength = (0.5 * self.coefficient * self.density_factor) * env.density
         return inverse_rotate(q_IB, env.air_I), strength
-
-    def torque(self, q_IB: Array, env: Any) -> Array:
-        """Return tau_B (..., 3) [N m]."""
-        return drag_on_plates(self.plates.count)(*self._flow(q_IB, env), *self.plates.parts)[0]
 
 
 class DragLoad(LoadPart):
