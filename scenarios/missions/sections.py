@@ -14,12 +14,14 @@ from gnc.parts import slot_type
 if TYPE_CHECKING:
     from gnc.controllers.guidance.base import GuidancePart as AnyGuidance
     from gnc.controllers.laws.base import LawPart as AnyLaw
+    from gnc.estimators.fdir.base import FdirPart as AnyFdir
     from gnc.estimators.navigation.base import NavigationPart as AnyNavigation
     from gnc.models.orbits.base import OrbitPart as AnyOrbit
 else:
     AnyOrbit, AnyNavigation = slot_type("orbit"), slot_type("navigation")
-    AnyGuidance, AnyLaw = slot_type("guidance"), slot_type("law")
+    AnyGuidance, AnyLaw, AnyFdir = slot_type("guidance"), slot_type("law"), slot_type("fdir")
 MOST_STEPS = 5_000_000  # of the truth, whose environment is tabulated for all of them: about a gigabyte
+ON_TIME_S = 1e-6  # by which rounding may put a command before its time
 Overrides = dict[str, dict[str, Any]]
 
 
@@ -57,7 +59,7 @@ class Unloading(Section):
     """Taking momentum out of the wheels."""
 
     by: str = "torquers"
-    """The actuator that does it: magnetorquers."""
+    """The actuator that does it: magnetorquers, or thrusters."""
     gain_per_s: Positive = 1e-3
     """Fraction of the wheels' momentum beyond `bias_Nms` that is taken away per second."""
     bias_Nms: Vector3 = (0.0, 0.0, 0.0)
@@ -74,6 +76,8 @@ class Mode(Section):
     to: tuple[str, ...] = ()
     """The actuators that make what the law demands."""
     unload: Unloading | None = None
+    restart: bool = False
+    """Whether the filter forgets all and searches anew when this mode is entered."""
 
 
 _Ends = create_model(
@@ -90,17 +94,36 @@ class Transition(_Ends):  # type: ignore[misc, valid-type]
     """When one mode gives way to another, in each trial by itself."""
 
     when: str
-    """A condition on what flight software knows: t, mode_time_s, rate_deg_s, momentum_Nms, known, flag."""
+    """A condition on what flight software knows, such as rate_deg_s < 0.5; `missions/modes.py` has all names."""
     for_s: NonNegative = 0.0
     """It must hold for so long without a break."""
+    keep: str = ""
+    """A weaker condition by which it goes on holding, once it does: hysteresis."""
 
     @model_validator(mode="after")
     def _parsed(self) -> Self:
-        try:
-            parse(self.when)
-        except InputError as error:
-            raise InputError(f"when: {error}") from None
+        for key, text in (("when", self.when), ("keep", self.keep or "t")):
+            try:
+                parse(text)
+            except InputError as error:
+                raise InputError(f"{key}: {error}") from None
         return self
+
+
+_Commanded = create_model(
+    "_Commanded",
+    __base__=Section,
+    **{"from": (str, Field(default="*", description="Only from this mode; * is any"))},  # type: ignore[call-overload]
+)
+
+
+class TimedCommand(_Commanded):  # type: ignore[misc, valid-type]
+    """A mode that is commanded for a time, by the ground or a stored time line."""
+
+    at_s: NonNegative
+    """When; the first command of flight software from then on obeys."""
+    mode: str
+    """The mode that follows."""
 
 
 class Software(Section):
@@ -114,6 +137,10 @@ class Software(Section):
     """What is done, by the name of the mode; the first is that of the start."""
     transitions: tuple[Transition, ...] = ()
     """When modes change."""
+    timeline: tuple[TimedCommand, ...] = ()
+    """Modes that are commanded for a time; they come before transitions."""
+    fdir: dict[str, AnyFdir] = {}
+    """What watches innovations and telemetry, and leaves out what has failed."""
     sensors: Overrides = {}
     """Fields of sensors that flight software believes to be others than the craft's."""
     actuators: Overrides = {}
@@ -127,8 +154,18 @@ class Software(Section):
     def _named(self) -> Self:
         if not self.modes:
             raise InputError("modes: there is none; give at least one")
-        for transition in self.transitions:
+        for transition in self.ways:
             for end in (getattr(transition, "from"), transition.to):
                 if end not in self.modes and end != "*":
                     raise InputError(f"transitions: there is no mode {end!r}; there are {', '.join(self.modes)}")
         return self
+
+    @property
+    def ways(self) -> tuple[Transition, ...]:
+        """All transitions, those of the time line first: each is a condition on the clock at one command."""
+        commanded = []
+        for one in self.timeline:
+            begin = one.at_s - ON_TIME_S
+            when = f"t >= {begin!r} and t < {begin + 1.0 / self.rate_hz!r}" if begin > 0.0 else f"t < {ON_TIME_S!r}"
+            commanded.append(Transition(**{"from": getattr(one, "from"), "to": one.mode, "when": when}))
+        return (*commanded, *self.transitions)
