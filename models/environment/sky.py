@@ -33,13 +33,20 @@ class Sky:
 
     h: float
     rows: Surroundings  # arrays (half ticks, ...)
+    epoch: Any = None  # of the time 0
     _last: dict[int, Surroundings] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def along(cls, table: EnvironmentTable, h: float, duration_s: float) -> Sky:
+    def along(cls, table: EnvironmentTable, h: float, duration_s: float, epoch: Any = None) -> Sky:
         """Look up a whole flight."""
         env = table.at(0.5 * h * np.arange(2 * round(duration_s / h) + 1))
-        return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)))
+        return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)), epoch)
+
+    def tabulated(self, rows: Any, t: float | Instant) -> Any:
+        """Return the row of a NamedTuple of arrays (half ticks, ...) for a time."""
+        if isinstance(t, Instant):
+            return t.look_up(rows, self.h)
+        return type(rows)(*[part[round(t / self.h)] for part in rows])
 
     def at(self, t: float | Instant) -> Any:
         """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""

@@ -97,7 +97,7 @@ class _ErrorPart(FaultPart):
         """Return the error (..., freedoms)."""
         if self.size is not None:
             return sensor.error("size", self.size)
-        return sensor.error("size_deg", np.radians(self.size_deg))
+        return sensor.error("size_deg", np.radians(np.asarray(self.size_deg, float)))
 
 
 class BiasFault(_ErrorPart):

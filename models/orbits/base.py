@@ -23,4 +23,4 @@ class OrbitPart(Part):
         path = self.path()
         if path is None:
             return FreeSpace()
-        return Sky.along(EnvironmentTable.along(path, duration_s + h), h, duration_s)
+        return Sky.along(EnvironmentTable.along(path, duration_s + h), h, duration_s, path.epoch)

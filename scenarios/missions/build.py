@@ -212,6 +212,10 @@ class _Builder:
         judged = guidance
         if mode.guidance is not None and isinstance(guidance, Plan) and self.known_sky is not self.sky:
             judged = mode.guidance.build(dataclasses.replace(known, sky=self.sky))
+        if mode.slew is not None:
+            if guidance is None:
+                raise InputError("slew: turns to what guidance asks for; give the mode a guidance")
+            guidance = mode.slew.build(guidance, known)
         return ModeRun(key, guidance, law, by_place, unloader(mode.unload, known), judged)
 
     def _software(
@@ -232,9 +236,11 @@ class _Builder:
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
         sizes = {key: effector.size for key, effector in known.effectors.items()}
-        guards = self._guards(name, section, words_of(list(used), list(sizes)))
+        words = words_of(list(used), list(sizes))
+        words |= {mode.name: getattr(mode.guidance, "words", ()) for mode in modes if mode.guidance is not None}
+        guards = self._guards(name, section, words)
         asked = {one.partition(".")[0] for way in guards for one in way.names}
-        more = {"restarting": [i for i, mode in enumerate(section.modes.values()) if mode.restart]}
+        more: dict[str, Any] = {"restarting": [i for i, mode in enumerate(section.modes.values()) if mode.restart]}
         more |= {"watches": self._watches(name, section, known), "watched": [key for key in used if key in asked]}
         readings = {key: self.measuring[name, key].faults for key in used}
         with at(f"software.{name}.navigation"):

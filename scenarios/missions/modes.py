@@ -13,6 +13,7 @@ several guards that come true at one moment the first in the file wins.
 | `known`, `flag`, `eclipse` | 1 once the filter has begun; a switch has closed; in the believed shadow of the Earth |
 | `range_m` | believed distance of the craft that the navigation is of |
 | `NAME.valid`, `NAME.age_s`, `NAME.nis` | of a sensor: whether it last was, age of its last word, NIS over size |
+| `MODE.elevation_deg` | of the ground target of a mode, over its horizon, whatever the present mode |
 | `NAME.excluded` | of a sensor 1, of an actuator how many of its members are left out by FDIR or by what it was told |
 """
 
@@ -31,8 +32,8 @@ from gnc.expression import Expression, parse
 from gnc.models.craft.base import Report
 from gnc.typing import Array
 
-PLAIN = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "error_deg", "error_m", "sigma_deg")
-PLAIN = (*PLAIN, "known", "flag", "eclipse", "range_m")
+OF_BELIEF = ("rate_deg_s", "momentum_Nms", "error_deg", "error_m", "sigma_deg", "known", "range_m")
+PLAIN = ("t", "mode_time_s", *OF_BELIEF, "flag", "eclipse")
 OF_SENSOR = ("valid", "age_s", "nis", "excluded")
 ANY = -1  # as the place of the mode that is left
 
@@ -58,7 +59,7 @@ def guard(
     for name in names:
         part, _, word = name.partition(".")
         if name not in PLAIN and word not in parts.get(part, ()):
-            known = (*PLAIN, *(f"{one}.{words[0]}" for one, words in parts.items()))
+            known = (*PLAIN, *(f"{one}.{words[0]}" for one, words in parts.items() if words))
             raise InputError(f"when = {when.text!r}: {name} is not known to software; {', '.join(known)} are")
 
     @batched(f"({max(len(names), 1)})->(2)")

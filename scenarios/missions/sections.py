@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, create_model, model_validator
 
 from gnc.config import NonNegative, Positive, Section, Vector3
+from gnc.controllers.guidance.slewing import SlewSection
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.parts import slot_type
@@ -71,6 +72,8 @@ class Mode(Section):
 
     guidance: AnyGuidance | None = None
     """What is asked for."""
+    slew: SlewSection | None = None
+    """How it turns there when the mode begins; by default the law is given the reference at once."""
     law: AnyLaw = {"kind": "none"}  # type: ignore[assignment]
     """How it is followed."""
     to: tuple[str, ...] = ()

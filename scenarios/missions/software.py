@@ -168,7 +168,8 @@ class CraftSoftware:
             commands = mode.unload.added(commands, estimate, report, out)
         (idle,) = self._nothing(lead)
         given = tuple(z if u is None else _wide(u, like) for u, z in zip(commands, idle, strict=True))
-        wanted = np.full((*lead, self.wanted), np.nan) if reference is None else _wide(reference[0], like)
+        aim = None if reference is None else _aim(mode.guidance, guidance, reference)
+        wanted = np.full((*lead, self.wanted), np.nan) if aim is None else _wide(aim, like)
         return (given, wanted, notes), guidance, law
 
     @property
@@ -192,13 +193,13 @@ class CraftSoftware:
         for k, one in enumerate(self.guards):
             values = [self._guarded(name, estimate, belief, report, now, t, memory) for name in one.names]
             holds = one.kernel(np.stack(values or [0.0 * mode], axis=-1))
-            times = memory.held_s[..., k], memory.longest_s[..., k]
+            before = memory.held_s[..., k], memory.longest_s[..., k]
             numbers = *(np.array(float(x)) for x in (one.source, one.target, one.for_s)), self.period_s, now
-            mode, entered, clock, most = machine.step(memory.mode, mode, entered, holds, *times, *numbers)
+            mode, entered, clock, most = machine.step(memory.mode, mode, entered, holds, *before, *numbers)
             held.append(clock)
             longest.append(most)
-        counted = {"held_s": np.stack(held, axis=-1), "longest_s": np.stack(longest, axis=-1)}
-        return memory._replace(mode=mode, entered_s=entered, **counted)
+        times = np.stack(held, axis=-1), np.stack(longest, axis=-1)
+        return memory._replace(mode=mode, entered_s=entered, held_s=times[0], longest_s=times[1])
 
     def _guarded(
         self, name: str, estimate: Any, belief: Belief, report: Report, now: Array, t: Any, memory: Memory
@@ -208,7 +209,11 @@ class CraftSoftware:
             return memory.errors[..., 0 if name == "error_deg" else 1]
         if name == "eclipse":
             return _dark(self.sky.at(t).shadow) + 0.0 * now
-        if name == "sigma_deg" or "." in name:
+        part, _, word = name.partition(".")
+        for mode in self.modes:
+            if word and part == mode.name and word in getattr(mode.guidance, "words", ()):
+                return mode.guidance.asked(word, t) + 0.0 * now  # type: ignore[union-attr]
+        if name == "sigma_deg" or word:
             return self.navigation.asked(name, belief, now)
         return machine.value(name, estimate, report, now, memory.entered_s)
 
@@ -257,6 +262,11 @@ class CraftSoftware:
 def _wide(reference: Array, like: Array) -> Array:
     """Return a reference with the axis of trials."""
     return reference + np.zeros((*np.shape(like), 1)) if np.ndim(reference) == 1 else reference
+
+
+def _aim(guidance: Any, memory: Any, reference: Any) -> Array:
+    """Return the attitude or pose that guidance wants in the end, which may be another than it asks for now."""
+    return guidance.aim(memory) if hasattr(guidance, "aim") else reference[0]
 
 
 def _started(law: Any, lead: tuple[int, ...]) -> Any:

@@ -62,4 +62,6 @@ def unloader(unload: Unloading | None, known: Known) -> Unloader | None:
     share = shares(known.effectors, wheels[:1], "torque")[wheels[0]]
     push = None if magnetic else shares(known.effectors, [unload.by], "torque")[unload.by]
     law, bias = MomentumUnloading(gain=unload.gain_per_s), np.array(unload.bias_Nms)
-    return Unloader(law, bias, by if magnetic else None, places[unload.by], places[wheels[0]], push, share)
+    return Unloader(
+        law, bias, by if isinstance(by, TorquerSet) else None, places[unload.by], places[wheels[0]], push, share
+    )
