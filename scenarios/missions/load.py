@@ -52,7 +52,8 @@ def _python(path: Path) -> Mission:
     if chosen is None:
         there = ", ".join(found) or "none"
         raise InputError(f"{path}: give the module one mission, or call it `mission`; it has {there}")
-    return chosen if chosen.name != "mission" else chosen.model_copy(update={"name": _name(path)})
+    own = chosen.name not in {"mission", *builtin()}  # neither the default nor that of the base
+    return chosen if own else chosen.model_copy(update={"name": _name(path)})
 
 
 def table_of(name: str, depth: int = 0) -> dict[str, Any]:

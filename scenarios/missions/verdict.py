@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.checks import Check
+from gnc.checks import Check, bound_text
 from gnc.expression import parse
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.mission import Mission
@@ -24,7 +24,7 @@ NIS_ALARM = 2.0  # factor by which the mean NIS of a sensor may be off before it
 REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
 
 
-@dataclass
+@dataclass(repr=False)
 class Verdict:
     """What a flight was worth."""
 
@@ -40,6 +40,11 @@ class Verdict:
     tally: dict[str, Array] = field(default_factory=dict)  # (trials,) what a campaign is judged by
     measurements: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # used, refused, missing, of a sensor
     hints: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """The checks, line by line."""
+        rows = [f"{'ok' if c.ok else 'FAILED':7}{c.name}: {c.value:.4g} {bound_text(c)} {c.note}" for c in self.checks]
+        return "\n".join(row.rstrip() for row in rows)
 
     @property
     def ok(self) -> bool:
