@@ -11,6 +11,7 @@ import numpy as np
 from gnc.checks import Check, bound_text
 from gnc.expression import parse
 from gnc.scenarios.missions.build import at
+from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart
@@ -79,7 +80,7 @@ def judge(
     verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
-    verdict.hints = _hints(verdict.measurements, flight)
+    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight)
     return verdict
 
 
