@@ -80,7 +80,7 @@ def judge(
     verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
-    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight)
+    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(flight, modes)
     return verdict
 
 
@@ -146,6 +146,16 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
         elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
             told.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
     return told + _recovered(flight)
+
+
+def _never_entered(flight: Dataset, modes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name the modes that no trial was in when signals were kept."""
+    told = []
+    for craft, names in modes.items():
+        if len(names) > 1 and f"{craft}.mode" in flight:
+            seen = np.unique(flight[f"{craft}.mode"].values)
+            told += [f"{craft}: no trial was ever in mode {name}" for k, name in enumerate(names) if k not in seen]
+    return told
 
 
 def _mean_nis(flight: Dataset, name: str) -> float:

@@ -225,3 +225,16 @@ def test_all_drawn_numbers_of_a_trial_are_its_own():
 )
 def test_an_inertia_that_does_not_fit_the_box_is_doubted(setting, says):
     assert says in doubts(read("pointing", [setting]))[0] and not doubts(read("pointing", ["craft.sat.mass_kg=20"]))
+
+
+def test_a_file_that_adds_modes_before_those_of_its_base_starts_in_the_one_that_nothing_leads_to(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'base = "pointing"\n[software.sat.modes.damp]\nlaw = "b-dot"\nto = ["wheels"]\n'
+        '[[software.sat.transitions]]\nfrom = "damp"\nto = "nadir"\nwhen = "t > 5"\n'
+    )
+    mission = read(str(tmp_path / "mine.toml"))
+    assert list(mission.software["sat"].modes) == ["damp", "nadir"] and mission.title == "based on pointing"
+    safe = {"modes": {"safe": {}}, "transitions": [{"from": "*", "to": "safe", "when": "rate_deg_s > 5"}]}
+    assert list(Mission.like("pointing", {"software": {"sat": safe}}).software["sat"].modes) == ["nadir", "safe"]
+    by_name = Mission.like("pointing", {"software": {"sat": {"modes": {"nadir": {"unload": "torquers"}}}}})
+    assert by_name.software["sat"].modes["nadir"].unload.by == "torquers"
