@@ -24,11 +24,11 @@ class ThrusterAllocation:
     """The fractions 0 <= u <= 1 of the interval that n thrusters are on, so that sum u_k wrench_k is the wanted one.
 
     "fuel" minimises sum cost_k u_k: a linear programme, solved for each trial by the dual simplex method along the ray
-    from zero to the wanted wrench (`least_cost`, kernels). A wrench beyond reach keeps its direction and is made as large as it can be; a direction that no thrusters make gives none at all. "least
-    squares" minimises |weights (wrench - wanted)| over u >= 0 by Lawson and Hanson's active sets, and scales all by
-    one factor where a fraction is above 1: for sets that cannot make every direction. Sources: Bodson, "Evaluation of
-    optimization methods for control allocation", JGCD 25 (2002) 703; Lawson and Hanson, Solving Least Squares
-    Problems, 1974, ch. 23.
+    from zero to the wanted wrench (`least_cost`, kernels). A wrench beyond reach keeps its direction and is made as
+    large as it can be; a direction that no thrusters make gives none at all. "least squares" minimises
+    |weights (wrench - wanted)| over u >= 0 by Lawson and Hanson's active sets, and scales all by one factor where a
+    fraction is above 1: for sets that cannot make every direction. Sources: Bodson, "Evaluation of optimization
+    methods for control allocation", JGCD 25 (2002) 703; Lawson and Hanson, Solving Least Squares Problems, 1974.
     """
 
     wrenches_B: Array  # (n, 6) [torque, force] of each at full thrust, the same for all trials
