@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,13 +33,14 @@ class Sky:
 
     h: float
     rows: Surroundings  # arrays (half ticks, ...)
+    tide: Any = None  # how craft fall that move beside the origin; None: there are none
     _last: dict[int, Surroundings] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def along(cls, table: EnvironmentTable, h: float, duration_s: float) -> Sky:
+    def along(cls, table: EnvironmentTable, h: float, duration_s: float, tide: Any = None) -> Sky:
         """Look up a whole flight."""
         env = table.at(0.5 * h * np.arange(2 * round(duration_s / h) + 1))
-        return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)))
+        return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)), tide)
 
     def at(self, t: float | Instant) -> Any:
         """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""
@@ -62,6 +63,8 @@ DARK = Surroundings(NOTHING, NOTHING, NOTHING, np.array([0.0, 0.0, -1.0]), np.ar
 
 class FreeSpace:
     """An environment without anything, in place of a `Sky`: no Earth, no field, no Sun in sight."""
+
+    tide: ClassVar[None] = None
 
     def at(self, t: float) -> Surroundings:
         """Return what there is, at any time."""

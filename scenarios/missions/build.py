@@ -88,9 +88,10 @@ class _Builder:
         self.draws = Draws(seed, group.trials)
         self.h, self.duration = self.mission.run.truth_step_s, self.mission.run.duration_s
         with at("environment.orbit"):
-            self.sky = self.mission.environment.orbit.sky(self.h, self.duration)
+            how = self.h, self.duration, any(section.falls for section in self.mission.craft.values())
+            self.sky = self.mission.environment.orbit.sky(*how)
             same = self.mission.environment == self.nominal.environment
-            self.known_sky = self.sky if same else self.nominal.environment.orbit.sky(self.h, self.duration)
+            self.known_sky = self.sky if same else self.nominal.environment.orbit.sky(*how)
         for name, section in self.mission.craft.items():
             self._refuse_without_orbit(name, section)
 
