@@ -133,7 +133,9 @@ class DqekfPart(NavigationPart):
         if not self.of:
             return ["mass, centre of mass and inertia are those of the section"]
         exact = [] if self.inertia_sigma_percent > 0.0 else [f"nobody estimates the inertia of {self.of}"]
-        known = ["own pose and twist are the truth: there is no navigation of the own craft"] if self.own is None else []
+        known = (
+            ["own pose and twist are the truth: there is no navigation of the own craft"] if self.own is None else []
+        )
         return [*known, f"{self.of} is not disturbed, and its mass and centre of mass are exact", *exact]
 
 

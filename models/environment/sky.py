@@ -11,6 +11,7 @@ from gnc.errors import InputError
 from gnc.instant import Instant
 from gnc.models.environment import Atmosphere, EnvironmentTable
 from gnc.models.environment.drag import velocity_in_air
+from gnc.models.environment.sun import moon_direction
 
 Array = Any
 
@@ -25,6 +26,7 @@ class Surroundings(NamedTuple):
     shadow: Array  # () hidden fraction of the Sun: 0 in sunlight, 1 in the umbra
     air_I: Array  # (3) velocity against the air [m/s]
     density: Array  # () of the air [kg/m^3]
+    moon_I: Array  # (3) unit vector to the Moon
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,10 @@ class Sky:
     @classmethod
     def along(cls, table: EnvironmentTable, h: float, duration_s: float, tide: Any = None) -> Sky:
         """Look up a whole flight."""
-        env = table.at(0.5 * h * np.arange(2 * round(duration_s / h) + 1))
-        return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)), tide)
+        t = 0.5 * h * np.arange(2 * round(duration_s / h) + 1)
+        env = table.at(t)
+        air = velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)
+        return cls(0.5 * h, Surroundings(*env, *air, moon_direction(table.epoch, t, env.r_I)), tide)
 
     def at(self, t: float | Instant) -> Any:
         """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""
@@ -58,7 +62,9 @@ class Sky:
 
 
 NOTHING = np.zeros(3)
-DARK = Surroundings(NOTHING, NOTHING, NOTHING, np.array([0.0, 0.0, -1.0]), np.array(1.0), NOTHING, np.array(0.0))
+DARK = Surroundings(
+    NOTHING, NOTHING, NOTHING, np.array([0.0, 0.0, -1.0]), np.array(1.0), NOTHING, np.array(0.0), NOTHING
+)
 
 
 class FreeSpace:

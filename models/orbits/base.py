@@ -24,7 +24,7 @@ class OrbitPart(Part):
         raise NotImplementedError
 
     def sky(self, h: float, duration_s: float, falling: bool = False) -> Sky | FreeSpace:
-        """Tabulate the environment of a flight; where craft are `falling`, along the free fall from the path's begin."""
+        """Tabulate the environment of a flight; where craft are `falling`, along a free fall from its begin."""
         path = self.path()
         if path is None:
             return FreeSpace()

@@ -31,7 +31,9 @@ def attraction(t, y):
 def flown(orbit, duration_s, h, **start):
     """Fly a craft of one trial; return its place and velocity from the origin, and the surroundings of the begin."""
     sky = orbit.sky(h, duration_s, falling=True)
-    part = PosePart(start=PoseStart(axes="hill", place_m=PLACE, velocity_m_s=VELOCITY, **start), centre_m=(0.1, 0.2, 0.0))
+    part = PosePart(
+        start=PoseStart(axes="hill", place_m=PLACE, velocity_m_s=VELOCITY, **start), centre_m=(0.1, 0.2, 0.0)
+    )
     craft = part.truth(Site("craft", Draws(0, np.arange(1)), sky, None))
     x = first = craft.start()
     for k in range(round(duration_s / h)):
