@@ -35,16 +35,17 @@ class Sky:
 
     h: float
     rows: Surroundings  # arrays (half ticks, ...)
+    epoch: Any = None  # of the time 0
     tide: Any = None  # how craft fall that move beside the origin; None: there are none
     _last: dict[int, Surroundings] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def along(cls, table: EnvironmentTable, h: float, duration_s: float, tide: Any = None) -> Sky:
+    def along(cls, table: EnvironmentTable, h: float, duration_s: float, epoch: Any = None, tide: Any = None) -> Sky:
         """Look up a whole flight."""
         t = 0.5 * h * np.arange(2 * round(duration_s / h) + 1)
         env = table.at(t)
         air = velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)
-        return cls(0.5 * h, Surroundings(*env, *air, moon_direction(table.epoch, t, env.r_I)), tide)
+        return cls(0.5 * h, Surroundings(*env, *air, moon_direction(epoch, t, env.r_I)), epoch, tide)
 
     def at(self, t: float | Instant) -> Any:
         """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""

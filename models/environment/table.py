@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from gnc import check
 from gnc.batch import Kernel, batched
 from gnc.errors import InputError
-from gnc.models.environment.epoch import Epoch
 from gnc.models.environment.magnetic_field import Igrf, MagneticField
 from gnc.models.environment.orbit import Orbit
 from gnc.models.environment.sun import SHADOWS, sun_position
@@ -60,7 +59,6 @@ class EnvironmentTable:
     knot_s: float  # between knots [s]
     shadow: str  # the model, a name in SHADOWS
     error: TableError
-    epoch: Epoch = Epoch.of("2025-03-20T09:01:00")  # that of the orbit
 
     @classmethod
     def along(
@@ -84,7 +82,7 @@ class EnvironmentTable:
         probes = t_start + knot_s * np.add.outer(probed, PROBES).ravel()
         models = _models(orbit, field or Igrf(), np.concatenate([knots, probes]))
         coefficients = _coefficients(knots, models[: len(knots)], _sun_at_knots(orbit, knots))
-        table = cls(coefficients, t_start, knot_s, shadow, NOT_MEASURED, orbit.epoch)
+        table = cls(coefficients, t_start, knot_s, shadow, NOT_MEASURED)
         sun_at_probes = sun_position(orbit.epoch, probes)
         return replace(table, error=_stated_error(table.at(probes), models[len(knots) :], sun_at_probes))
 

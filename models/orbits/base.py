@@ -32,4 +32,4 @@ class OrbitPart(Part):
         if falling:
             path = FreeFall(path, duration_s + KNOTS_S, J2)
         table = EnvironmentTable.along(path, duration_s + h)
-        return Sky.along(table, h, duration_s, Tide(J2, self.linear) if falling else None)
+        return Sky.along(table, h, duration_s, path.epoch, Tide(J2, self.linear) if falling else None)

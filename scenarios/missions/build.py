@@ -13,7 +13,7 @@ import numpy as np
 from gnc.controllers.allocation import shares
 from gnc.controllers.bdot import MomentumUnloading
 from gnc.controllers.guidance.base import Plan
-from gnc.draws import Draws, column
+from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.history import Signal
@@ -22,11 +22,10 @@ from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.sky import FreeSpace
 from gnc.models.known import Known
-from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro, Magnetometer
-from gnc.models.sensors.interface import Sighting, Vantage
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
+from gnc.scenarios.missions.measuring import measured, torquer
 from gnc.scenarios.missions.navigating import CraftNavigation
 from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
@@ -278,49 +277,11 @@ class _Builder:
 
     def _instrument(self, name: str, key: str, part: Any, places: Mapping[str, int]) -> Instrument:
         draws = self.draws_of(name)
-        sensor, sky, own = part.truth(key, draws), self.sky, places[name]
+        sensor = part.truth(key, draws)
         sees = getattr(part, "sees", "")
         if sees and sees not in places:
             raise InputError(f"sees = {sees!r}: there is no such craft; there are {', '.join(places)}")
 
-        torquers = self._interfering(name, part)
-
-        def measure(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            if torquers is None:
-                return sensor.measure(x[own], sky.at(t), noise)
-            return sensor.measure(x[own], sky.at(t), noise, bias=sensor.bias + torquers(x[own]))
-
-        def measure_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            around, observer = sky.at(t), x[own]
-            if hasattr(part, "needs_light"):
-                observer = Vantage(observer.dq_IB, observer.chi_B, around.sun_I, around.shadow)
-            z, valid = sensor.measure(x[places[sees]], observer, noise)
-            aboard = getattr(x[places[sees]], "rides", None)  # what is aboard is too near to be seen
-            return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
-
-        def with_outages(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            seen = (measure_other if sees else measure)(x, t, noise)
-            silent = any(t >= begin and t < end for begin, end in part.outages_s)
-            return (
-                seen._replace(z=0.0 * seen.z, valid=seen.valid & (seen.z[..., 0] != seen.z[..., 0])) if silent else seen
-            )
-
+        how = measured(sensor, part, self.sky, places[name], places.get(sees), torquer(self.mission.craft[name]))
         noise = draws.stream(key, sensor.noise_size)
-        how = with_outages if part.outages_s else measure_other if sees else measure
         return Instrument(f"{name}.{key}", part.interval_s, how, noise, part.latency_s, part.first_s)
-
-    def _interfering(self, name: str, part: Any) -> Any:
-        """Return what tells the field (..., 3) that torquers add to a magnetometer's reading; None: they do not."""
-        share, actuators = (
-            1e-9 * np.asarray(getattr(part, "interference_nT_Am2", 0.0)),
-            self.mission.craft[name].actuators,
-        )
-        found = [k for k, one in enumerate(actuators.values()) if one.kind_name() == "magnetorquers"]
-        if not np.any(share) or not found:
-            return None
-        return lambda x: column(share) * x.effectors[found[0]]
-
-
-def _pose_of(x: Any) -> Any:
-    """Return pose and twist of a craft, or of one that only turns its state."""
-    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x

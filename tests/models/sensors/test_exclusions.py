@@ -50,7 +50,7 @@ def test_a_tracker_without_exclusion_needs_no_environment():
 
 
 def test_the_moon_is_where_it_was_at_an_eclipse():
-    """Total solar eclipse of 2024-04-08, greatest at 18:17:18 UT: from the Earth's centre the Moon was within 0.36 deg."""
+    """Greatest eclipse of 2024-04-08, 18:17:18 UT: the shadow's axis passed 0.3431 radii from the Earth's centre."""
     from gnc.models.environment import sun_position
 
     epoch, t = Epoch.of("2024-04-08T18:17:18"), np.array([0.0, 10.0])
