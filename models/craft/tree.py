@@ -29,6 +29,7 @@ from gnc.models.craft.pose import PoseStart
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
 from gnc.models.multibody import Body, Load, Tree, TreeState, VariationalTree, kinematics, sections
+from gnc.models.multibody.tree import stack
 from gnc.models.multibody.variational_bodies import BodyStates
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
@@ -123,11 +124,42 @@ class TreeCraft:
             wrench_B = wrench_B + load_wrench(self.loads, x.q_IB, env)
         wrenches = np.zeros((len(wrench_B), len(self.tree.bodies), 6))
         wrenches[:, self.tree.body(base)] = wrench_B
-        given = Load(self._efforts(made, len(wrench_B)), wrenches)
-        bodies = self.moving.step(x.bodies, h, lambda s, y: given, t)
+        efforts = self._efforts(made, len(wrench_B))
+        given, late = Load(efforts, wrenches), t + 0.5 * h
+
+        def load(s: float, y: TreeState) -> Load:
+            if self.sky.tide is None:
+                return given
+            return given._replace(wrench=wrenches + self._weights(y, self.sky.at(t if s < late else t + h)))
+
+        bodies = self.moving.step(x.bodies, h, load, t)
         after = self._read(bodies, x.books, states)
         done = books.entered(x.books, x.dq_IB, after.dq_IB, wrench_B, h)
+        if self.sky.tide is not None:
+            ends = (x, self.sky.at(t)), (after, self.sky.at(t + h))
+            for end, around in ends:
+                done = books.fallen(done, self._fall(end, around), h)
         return after._replace(books=done._replace(handled=done.handled + h * _passed(bodies.before)))
+
+    def _weights(self, y: TreeState, env: Any) -> Array:
+        """Return what gravity does to each body beside an orbit (trials, B, 6), at its origin, its axes."""
+        dq_IB, _ = kinematics.bodies(self.tree, y)
+        pull = [self.sky.tide.acceleration_I(r, env) for r in np.moveaxis(_transform(dq_IB, self._centres), -2, 0)]
+        return _weight(dq_IB, np.stack(pull, -2), self._centres, self._masses)
+
+    def _fall(self, x: TreeCraftState, env: Any) -> Array:
+        """Return the wrench of gravity on all bodies together, about the inertial origin (trials, 6)."""
+        y = TreeState(x.dq_IB, x.chi_B, x.gamma, x.rate)
+        each = dual_quaternion.transform_wrench(kinematics.bodies(self.tree, y)[0], self._weights(y, env))
+        return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])))
+
+    @functools.cached_property
+    def _centres(self) -> Array:
+        return stack([body.r_g for body in self.tree.bodies])
+
+    @functools.cached_property
+    def _masses(self) -> Array:
+        return stack([body.mass[..., None] for body in self.tree.bodies])[..., 0]
 
     def _efforts(self, made: Sequence[Any], n: int) -> Array:
         efforts = np.zeros((n, self.tree.freedoms))
@@ -181,6 +213,18 @@ class TreeCraft:
         return total / functools.reduce(np.add, (masses[..., i, :] for i in range(masses.shape[-2])))
 
 
+@batched("(8),(3)->(3)")
+def _transform(dq_IB, r_B):
+    return dual_quaternion.transform_point(dq_IB, r_B)
+
+
+@batched("(8),(3),(3),()->(6)")
+def _weight(dq_IB, acceleration_I, r_g, mass):
+    """Return the wrench at the origin of a body that is pulled at its centre of mass."""
+    force_B = mass * quaternion.inverse_rotate(dq_IB[:4], acceleration_I)
+    return np.concatenate([cross(r_g, force_B), force_B])
+
+
 @batched("(8),(6),(6,6)->(6)")
 def _momentum(dq_IC, twist_C, M):
     return dual_quaternion.transform_wrench(dq_IC, spatial.momentum(M, twist_C))
@@ -225,6 +269,7 @@ class TreePart(CraftPart):
     """A base with bodies on joints: an arm, panels, masses that swing; from tables or from a URDF file."""
 
     kind: Literal["tree"] = "tree"
+    falls: ClassVar[bool] = True
     shaping: ClassVar[frozenset[str]] = frozenset({"posture_deg", "centre_m", "size_m"})
     mass_kg: Positive = 400.0
     """Of the base alone."""
@@ -283,7 +328,7 @@ class TreePart(CraftPart):
             names = (sections.BASE, *self.bodies) if not self.urdf else self.nominal().body_names
             scales = sections.scales(draws, names, self.mass_error_percent)
         tree = self._tree(J, scales)
-        dq_IB, twist = self.start.draw(draws, site.others)
+        dq_IB, twist = self.start.draw(draws, site.others, site.sky)
         chi_B = spatial.shift_twist(twist, -np.array(self.centre_m))
         gamma = np.broadcast_to(self.start.coordinates(tree, draws), (n, tree.coordinates)).copy()
         effects = Effects.of(self.actuators, site)
