@@ -205,6 +205,7 @@ from_s = 60
 [faults.field]
 part = "sat.magnetometer"
 kind = "bias"
+size = [1e-6]
 from_s = 30
 to_s = 90
 [dispersions.when]
