@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -43,6 +44,7 @@ SIGNALS = {
 }
 ENERGY = Signal("1", "kinetic energy less start and work, over the largest energy that could be involved")
 LOAD = Signal("N m, N", "wrench of the actuators about the origin, body axes", WRENCH)
+MASS = Signal("kg", "true mass")
 DELTA_V = Signal("m/s", "impulse of all actuators so far over the mass at the start")
 
 
@@ -68,6 +70,8 @@ class PoseCraft:
             found["energy_gap"] = ENERGY
         if self.effects.each:
             found["wrench"] = LOAD
+        if self._fed:
+            found["mass_kg"] = MASS
         if any(key.endswith(SPENT) for key in self.effects.signals):
             found["delta_v_m_s"] = DELTA_V
         return found | self.effects.signals
@@ -91,7 +95,17 @@ class PoseCraft:
         P_B, p_I, impulse_I, work, dq_IB, chi_B = body.arrive(q_IB, P_B, r_I, p_I, impulse_I, work, *ends)
         moved = {"q_IB": q_IB, "P_B": P_B, "r_I": r_I, "p_I": p_I, "dq_IB": dq_IB, "chi_B": chi_B}
         kept = {"impulse_I": impulse_I, "work": work, "wrench_B": wrench_B, "load_B": load_B}
-        return x._replace(**moved, **kept, effectors=states)
+        moving = x._replace(**moved, **kept, effectors=states)
+        for i, thrusters in self._fed:
+            used = effects.each[i].used_kg(x.effectors[i], states[i])
+            moving = body.lightened(moving, used, thrusters.tank_B, after)
+        return moving
+
+    @cached_property
+    def _fed(self) -> list[tuple[int, Any]]:
+        """The thrusters that take propellant, with their places among the actuators."""
+        each = [(i, getattr(e, "thrusters", None)) for i, e in enumerate(self.effects.each)]
+        return [(i, them) for i, them in each if them is not None and np.any(them.flow_kg_Ns)]
 
     def _wrench(self, made: Sequence[Any], q_IB: Array, env: Any, x: BodyState) -> Array:
         wrench_B = self.effects.wrench_B(made, q_IB, env)
@@ -117,6 +131,7 @@ class PoseCraft:
             "momentum_gap": own * body.momentum_gap(momentum, momentum_0, x.impulse_I),
             "energy_gap": own * body.energy_gap(energy, energy_0, x.work),
             "wrench": x.wrench_B,
+            "mass_kg": x.M[..., 3, 3],
         } | self.effects.observe(command, x.effectors)
         spent = [value for key, value in values.items() if key.endswith(SPENT)]
         if spent:

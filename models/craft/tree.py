@@ -29,7 +29,6 @@ from gnc.models.craft.pose import PoseStart
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
 from gnc.models.multibody import Body, Load, Tree, TreeState, VariationalTree, kinematics, sections
-from gnc.models.multibody.tree import stack
 from gnc.models.multibody.variational_bodies import BodyStates
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
@@ -130,36 +129,33 @@ class TreeCraft:
         def load(s: float, y: TreeState) -> Load:
             if self.sky.tide is None:
                 return given
-            return given._replace(wrench=wrenches + self._weights(y, self.sky.at(t if s < late else t + h)))
+            poses = x.bodies.dq_IC if s < late else self.moving.start(y).dq_IC
+            return given._replace(wrench=wrenches + self._weights(poses, self.sky.at(t if s < late else t + h)))
 
         bodies = self.moving.step(x.bodies, h, load, t)
         after = self._read(bodies, x.books, states)
         done = books.entered(x.books, x.dq_IB, after.dq_IB, wrench_B, h)
         if self.sky.tide is not None:
-            ends = (x, self.sky.at(t)), (after, self.sky.at(t + h))
-            for end, around in ends:
-                done = books.fallen(done, self._fall(end, around), h)
+            for poses, around in ((x.bodies.dq_IC, self.sky.at(t)), (bodies.dq_IC, self.sky.at(t + h))):
+                done = books.fallen(done, self._fall(poses, around), h)
         return after._replace(books=done._replace(handled=done.handled + h * _passed(bodies.before)))
 
-    def _weights(self, y: TreeState, env: Any) -> Array:
-        """Return what gravity does to each body beside an orbit (trials, B, 6), at its origin, its axes."""
-        dq_IB, _ = kinematics.bodies(self.tree, y)
-        pull = [self.sky.tide.acceleration_I(r, env) for r in np.moveaxis(_transform(dq_IB, self._centres), -2, 0)]
-        return _weight(dq_IB, np.stack(pull, -2), self._centres, self._masses)
+    def _forces(self, dq_IC: Array, env: Any) -> tuple[Array, Array]:
+        """Return the places of the bodies' centres of mass, and what gravity beside an orbit pulls them with."""
+        r_I = dual_quaternion.to_pose(dq_IC)[1]
+        return r_I, self.moving.bodies.masses[..., None] * self.sky.tide.acceleration_I(r_I, env)
 
-    def _fall(self, x: TreeCraftState, env: Any) -> Array:
+    def _weights(self, dq_IC: Array, env: Any) -> Array:
+        """Return what gravity does to each body (trials, B, 6), at its origin, its axes."""
+        order = self.moving.bodies.order
+        found = np.empty((*dq_IC.shape[:-1], 6))
+        found[..., order, :] = _weight(dq_IC, self._forces(dq_IC, env)[1], self.moving.bodies.centres)
+        return found
+
+    def _fall(self, dq_IC: Array, env: Any) -> Array:
         """Return the wrench of gravity on all bodies together, about the inertial origin (trials, 6)."""
-        y = TreeState(x.dq_IB, x.chi_B, x.gamma, x.rate)
-        each = dual_quaternion.transform_wrench(kinematics.bodies(self.tree, y)[0], self._weights(y, env))
+        each = _moment(*self._forces(dq_IC, env))
         return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])))
-
-    @functools.cached_property
-    def _centres(self) -> Array:
-        return stack([body.r_g for body in self.tree.bodies])
-
-    @functools.cached_property
-    def _masses(self) -> Array:
-        return stack([body.mass[..., None] for body in self.tree.bodies])[..., 0]
 
     def _efforts(self, made: Sequence[Any], n: int) -> Array:
         efforts = np.zeros((n, self.tree.freedoms))
@@ -213,16 +209,17 @@ class TreeCraft:
         return total / functools.reduce(np.add, (masses[..., i, :] for i in range(masses.shape[-2])))
 
 
-@batched("(8),(3)->(3)")
-def _transform(dq_IB, r_B):
-    return dual_quaternion.transform_point(dq_IB, r_B)
+@batched("(8),(3),(8)->(6)")
+def _weight(dq_IC, force_I, dq_BC):
+    """Return the wrench at the origin of a body that is pulled at its centre of mass, whose axes are the body's."""
+    force_B = quaternion.inverse_rotate(dq_IC[:4], force_I)
+    return np.concatenate([cross(dual_quaternion.to_pose(dq_BC)[1], force_B), force_B])
 
 
-@batched("(8),(3),(3),()->(6)")
-def _weight(dq_IB, acceleration_I, r_g, mass):
-    """Return the wrench at the origin of a body that is pulled at its centre of mass."""
-    force_B = mass * quaternion.inverse_rotate(dq_IB[:4], acceleration_I)
-    return np.concatenate([cross(r_g, force_B), force_B])
+@batched("(3),(3)->(6)")
+def _moment(r_I, force_I):
+    """Return a force at a place as a wrench about the origin."""
+    return np.concatenate([cross(r_I, force_I), force_I])
 
 
 @batched("(8),(6),(6,6)->(6)")
