@@ -13,11 +13,11 @@ from pydantic import Field, model_validator
 from gnc import check
 from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.config import NonNegative, Positive, Vector3
-from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import array, cross
-from gnc.models.actuators.effector import ActuatorPart, Effector
+from gnc.models.actuators.effector import Effector
+from gnc.models.actuators.plumes import PlumePart
 from gnc.models.parameters import each, store, unit_vectors
 
 Array = Any
@@ -41,6 +41,8 @@ class Thrusters:
     directions_B: Array  # (..., n, 3) unit vectors of the force on the body
     thrust: Array  # (..., n), or one number for all [N]
     minimum_on_s: Array = 0.0  # (..., n), or one number for all [s]
+    tank_B: Array = (0.0, 0.0, 0.0)  # (3) where their propellant is, from the body's origin [m]
+    flow_kg_Ns: Array = 0.0  # (...) how much of it an impulse takes; 0: none
     wrenches_B: Array = field(init=False, repr=False)  # (..., n, 6) of each at full thrust, for allocation
 
     def __post_init__(self) -> None:
@@ -53,6 +55,8 @@ class Thrusters:
             positions_B=check.finite("positions_B", self.positions_B, (n, 3)),
             thrust=each("thrust", self.thrust, n, "positive"),
             minimum_on_s=each("minimum_on_s", self.minimum_on_s, n, "non-negative"),
+            tank_B=check.vector("tank_B", self.tank_B, 3),
+            flow_kg_Ns=check.non_negative("flow_kg_Ns", self.flow_kg_Ns),
         )
         store(self, wrenches_B=_wrench(self.positions_B, self.directions_B, self.thrust))
 
@@ -103,6 +107,11 @@ class ThrusterSet(Effector):
             "on": Signal("1", "fraction of the time that each thruster is on", axis),
             "impulse_Ns": Signal("N s", "impulse of all thrusters so far"),
         }
+
+    def used_kg(self, before: Array, after: Array) -> Array:
+        """Return the propellant (...) that a step took, by the states at its ends."""
+        n = self.size
+        return self.thrusters.flow_kg_Ns * _sum(n)(after[..., :n] - before[..., :n])
 
     def start(self, trials: int) -> Array:
         """Return the impulse of each so far: none."""
@@ -202,7 +211,7 @@ def _sum(n: int) -> Kernel:
     return total
 
 
-class ThrustersPart(ActuatorPart):
+class ThrustersPart(PlumePart):
     """Thrusters that are on or off: any layout, or twelve in pairs along the axes of a box."""
 
     kind: Literal["thrusters"] = "thrusters"
@@ -240,12 +249,8 @@ class ThrustersPart(ActuatorPart):
             raise InputError(f"trigger_off = {self.trigger_off:g} is not below trigger_on = {self.trigger_on:g}")
         return self
 
-    def truth(self, name: str, draws: Draws) -> ThrusterSet:
-        """Return the thrusters."""
-        return self.belief()
-
-    def belief(self) -> ThrusterSet:
-        """Return the thrusters as flight software knows them."""
+    def ideal(self) -> ThrusterSet:
+        """Return the thrusters by layout and valves alone."""
         if len(self.positions_m) != len(self.directions):
             counts = f"{len(self.positions_m)} positions and {len(self.directions)} directions"
             raise InputError(f"positions_m, directions: {counts}; give one of each for every thruster")

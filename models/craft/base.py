@@ -28,6 +28,7 @@ class CraftPart(Part):
     """A craft as it is; flight software takes it for the same, unless [software.NAME] says otherwise."""
 
     slot: ClassVar[str] = "craft"
+    falls: ClassVar[bool] = False  # whether it moves, and so falls beside the origin of an orbit
     loads: dict[str, AnyLoad] = {}
     """What the environment does to it."""
     actuators: dict[str, AnyActuator] = {}

@@ -22,13 +22,12 @@ from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.sky import FreeSpace
 from gnc.models.faults.base import FailingSensor
 from gnc.models.known import Known
-from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro
-from gnc.models.sensors.interface import Sighting
 from gnc.noise import Streams
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.failing import Measure, Measuring, failing, faults_of, trouble
+from gnc.scenarios.missions.measuring import measured, torquer
 from gnc.scenarios.missions.modes import ANY, Guard, guard, words_of
 from gnc.scenarios.missions.navigating import CraftNavigation
 from gnc.scenarios.missions.quiet import quiet_until
@@ -93,9 +92,10 @@ class _Builder:
         self.measuring: dict[tuple[str, str], Measuring] = {}  # by craft and sensor
         self.h, self.duration = self.mission.run.truth_step_s, self.mission.run.duration_s
         with at("environment.orbit"):
-            self.sky = self.mission.environment.orbit.sky(self.h, self.duration)
+            how = self.h, self.duration, any(section.falls for section in self.mission.craft.values())
+            self.sky = self.mission.environment.orbit.sky(*how)
             same = self.mission.environment == self.nominal.environment
-            self.known_sky = self.sky if same else self.nominal.environment.orbit.sky(self.h, self.duration)
+            self.known_sky = self.sky if same else self.nominal.environment.orbit.sky(*how)
         for name, section in self.mission.craft.items():
             self._refuse_without_orbit(name, section)
 
@@ -320,21 +320,7 @@ class _Builder:
 
     def _sighted(self, name: str, part: Any, sensor: Any, places: Mapping[str, int]) -> Measure:
         """Return how a sensor measures the own craft, or another one."""
-        sky, own, sees = self.sky, places[name], getattr(part, "sees", "")
+        sees = getattr(part, "sees", "")
         if sees and sees not in places:
             raise InputError(f"sees = {sees!r}: there is no such craft; there are {', '.join(places)}")
-
-        def measure(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            return sensor.measure(x[own], sky.at(t), noise)
-
-        def measure_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            z, valid = sensor.measure(x[places[sees]], x[own], noise)
-            aboard = getattr(x[places[sees]], "rides", None)  # what is aboard is too near to be seen
-            return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
-
-        return measure_other if sees else measure
-
-
-def _pose_of(x: Any) -> Any:
-    """Return pose and twist of a craft, or of one that only turns its state."""
-    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
+        return measured(sensor, part, self.sky, places[name], places.get(sees), torquer(self.mission.craft[name]))

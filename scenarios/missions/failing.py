@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gnc.batch import as_numbers
 from gnc.models.faults.base import FaultPart, SensorFault
+from gnc.scenarios.missions.measuring import Measure
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.navigating import Trouble, read
 from gnc.typing import Array
-
-Measure = Callable[[Any, Any, Any], Any]
 
 
 class Measuring(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
@@ -57,7 +58,7 @@ class Environment(Section):
 
 
 class Unloading(Section):
-    """Taking momentum out of the wheels."""
+    """Taking momentum out of the wheels; the name of the actuator alone does too."""
 
     by: str = "torquers"
     """The actuator that does it: magnetorquers, or thrusters."""
@@ -65,6 +66,11 @@ class Unloading(Section):
     """Fraction of the wheels' momentum beyond `bias_Nms` that is taken away per second."""
     bias_Nms: Vector3 = (0.0, 0.0, 0.0)
     """Momentum that the wheels keep, body axes; it stiffens the body."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {"by": value} if isinstance(value, str) else value
 
 
 class Mode(Section):
@@ -137,7 +143,7 @@ class Software(Section):
     navigation: AnyNavigation
     """What is believed."""
     modes: dict[str, Mode] = {"drift": Mode()}
-    """What is done, by the name of the mode; the first is that of the start."""
+    """What is done, by the name of the mode. At the start: the first that is left and never entered, else the first."""
     transitions: tuple[Transition, ...] = ()
     """When modes change."""
     timeline: tuple[TimedCommand, ...] = ()
@@ -152,6 +158,18 @@ class Software(Section):
     """Fields of the craft itself, such as J_kgm2, that flight software believes to be others."""
     unused: tuple[str, ...] = ()
     """Sensors that are there but not listened to."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _start_first(cls, table: Any) -> Any:
+        """Put the mode of the start first: modes of a base come before those of the file that stands on it."""
+        ways = table.get("transitions", ()) if isinstance(table, Mapping) else ()
+        if not isinstance(ways, list | tuple) or not all(isinstance(way, Mapping) for way in ways):
+            return table
+        left, entered = ({way.get(end) for way in ways} for end in ("from", "to"))
+        modes = table.get("modes")
+        starts = [name for name in modes if name in left - entered] if isinstance(modes, Mapping) else []
+        return {**table, "modes": {starts[0]: modes[starts[0]], **modes}} if starts else table
 
     @model_validator(mode="after")
     def _named(self) -> Self:
