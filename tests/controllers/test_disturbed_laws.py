@@ -28,7 +28,10 @@ def flown(law, duration_s, limit=np.inf, torque_B=TORQUE, turn=(0.3, -0.2, 0.1))
 
         def slope(t, y, u=u):
             w = y[4:]
-            return [*(0.5 * quaternion.mul(y[:4], np.array([0.0, *w]))), *np.linalg.solve(J, u + torque_B - np.cross(w, J @ w))]
+            return [
+                *(0.5 * quaternion.mul(y[:4], np.array([0.0, *w]))),
+                *np.linalg.solve(J, u + torque_B - np.cross(w, J @ w)),
+            ]
 
         x = solve_ivp(slope, (0.0, PERIOD), x, "DOP853", rtol=1e-9, atol=1e-12).y[:, -1]
         x[:4] /= np.linalg.norm(x[:4])
