@@ -88,7 +88,8 @@ class Known:
     def rho_B(self, truth: Any) -> Array:
         """Return the wheels' momentum (..., 3) at time zero, by their tachometers and the axes that are believed in."""
         states = getattr(truth, "effectors", ())
-        stored = [e.momentum_B(s) for e, s in zip(self.effectors.values(), states, strict=True) if e.internal]
+        own = [(e, s[..., : e.start(1).shape[-1]]) for e, s in zip(self.effectors.values(), states, strict=True)]
+        stored = [e.momentum_B(s) for e, s in own if e.internal]
         return sum(stored[1:], stored[0]) if stored else np.zeros((self.trials, 3))
 
 

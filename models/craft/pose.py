@@ -114,7 +114,7 @@ class PoseCraft:
     def report(self, x: BodyState) -> Report:
         """Return what the actuators tell, its pose and twist where they count as known, and its switch."""
         rho_B = self.effects.rho_B(x.effectors, x.chi_B)
-        return Report(x.effectors, rho_B, PoseState(x.dq_IB, x.chi_B), x.flag)
+        return Report(self.effects.telemetry(x.effectors), rho_B, PoseState(x.dq_IB, x.chi_B), x.flag)
 
     def observe(self, x: BodyState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals; the books of a craft that rides on another are kept there."""

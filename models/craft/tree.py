@@ -168,7 +168,9 @@ class TreeCraft:
     def report(self, x: TreeCraftState) -> Report:
         """Return what actuators and the joints' encoders tell, and the pose where that counts as known."""
         rho_B = self.effects.rho_B(x.effectors, x.w_B)
-        return Report(x.effectors, rho_B, PoseState(x.dq_IB, x.chi_B), joints=Joints(x.gamma, x.rate))
+        return Report(
+            self.effects.telemetry(x.effectors), rho_B, PoseState(x.dq_IB, x.chi_B), joints=Joints(x.gamma, x.rate)
+        )
 
     def observe(self, x: TreeCraftState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""

@@ -47,6 +47,12 @@ class Sky:
         air = velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)
         return cls(0.5 * h, Surroundings(*env, *air, moon_direction(epoch, t, env.r_I)), epoch, tide)
 
+    def tabulated(self, rows: Any, t: float | Instant) -> Any:
+        """Return the row of a NamedTuple of arrays (half ticks, ...) for a time."""
+        if isinstance(t, Instant):
+            return t.look_up(rows, self.h)
+        return type(rows)(*[part[round(t / self.h)] for part in rows])
+
     def at(self, t: float | Instant) -> Any:
         """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""
         if isinstance(t, Instant):

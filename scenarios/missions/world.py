@@ -58,7 +58,7 @@ class Navigations:
     def predict(self, belief: Any, command: Any, report: Any, t: Any, h: Any) -> tuple[Any, ...]:
         """Move every belief over h."""
         each = zip(self.software.values(), belief, command, report, strict=True)
-        return tuple(s.navigation.predict(b, u.effectors, r, t, h) for s, b, u, r in each)
+        return tuple(s.navigation.predict(b, u, r, t, h) for s, b, u, r in each)
 
     def update(self, belief: tuple[Any, ...], name: str, measurement: Any, t: Any) -> tuple[tuple[Any, ...], Any]:
         """Correct the belief of the craft whose sensor it is."""
