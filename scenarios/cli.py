@@ -82,7 +82,9 @@ Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE"
 Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
 Code = Annotated[
     str | None,
-    typer.Option("--flight-code", metavar="DIR[@WIRE]", help="Flown by the C of gnc export; WIRE: docs/flight_code.md."),
+    typer.Option(
+        "--flight-code", metavar="DIR[@WIRE]", help="Flown by the C of gnc export; WIRE: docs/flight_code.md."
+    ),
 ]
 
 
@@ -200,8 +202,9 @@ def _code(place: str | None) -> Any:
         return None
     from gnc.scenarios.missions.flight_code import FlightCode
 
-    folder, _, wire = place.partition("@")
-    return FlightCode(f"{Path(folder).resolve()}@{wire}")
+    folder, at, wire = place.partition("@")
+    alone = place.startswith(("pipe:", "tcp:"))
+    return FlightCode(place if alone else f"{Path(folder).resolve()}{at}{wire}")
 
 
 app.command("replay")(replay)

@@ -15,6 +15,7 @@ from gnc.errors import InputError
 if TYPE_CHECKING:
     from gnc.batch import Kernel
 
+
 def export(
     what: Annotated[str, typer.Argument(metavar="MISSION|kernel", help="A mission, or the word kernel.")],
     kernel: Annotated[str | None, typer.Argument(metavar="MODULE:NAME", help="e.g. gnc.quaternion:mul.")] = None,
@@ -23,7 +24,9 @@ def export(
     out: Annotated[Path, typer.Option("--out", help="Folder to write into.")] = Path("flight_code"),
     name: Annotated[str, typer.Option("--name", help="Name of the C function of a kernel.")] = "",
     single: Annotated[bool, typer.Option("--single", help="Single precision: other bits.")] = False,
-    most_repeats: Annotated[int, typer.Option(min=1, help="Steps of any repeated kernel; beyond it is NaN.")] = 1_000_000,
+    most_repeats: Annotated[
+        int, typer.Option(min=1, help="Steps of any repeated kernel; beyond it is NaN.")
+    ] = 1_000_000,
     surroundings: Annotated[str, typer.Option(help="Field, Sun and orbit: inputs, or table.")] = "inputs",
     sizes: Annotated[bool, typer.Option("--sizes/--no-sizes", help="Measure code and stack by compilers here.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,

@@ -166,7 +166,13 @@ def built(folder: Path, name: str) -> Path:
     if shutil.which(shlex.split(compiler)[0]) is None:
         raise InputError(f"--flight-code: there is no C compiler {compiler!r}; install gcc, or name one by CC")
     sources = [folder / f"{name}.c", folder / f"{name}_wire.c"]
-    command = [*shlex.split(compiler), *FLAGS.split(), *shlex.split(os.environ.get("CFLAGS", "-O2")), "-shared", "-fPIC"]
+    command = [
+        *shlex.split(compiler),
+        *FLAGS.split(),
+        *shlex.split(os.environ.get("CFLAGS", "-O2")),
+        "-shared",
+        "-fPIC",
+    ]
     try:
         texts = [path.read_bytes() for path in (*sources, folder / f"{name}.h", folder / f"{name}_wire.h")]
     except OSError as error:

@@ -20,6 +20,7 @@ from gnc import __version__
 from gnc.export.c_code import MOST_REPEATS, CUnit, literal
 from gnc.export.kernel_files import source_file
 from gnc.export.software import Field, Function, Software, Variant, time_text
+from gnc.instant import Guard
 from gnc.state_slots import most_waiting
 
 NONE = Field("none", (1,), "there is nothing")  # C has no empty structs
@@ -218,8 +219,7 @@ class Component:
         )
 
 
-def _condition(guard: object) -> str:
+def _condition(guard: Guard) -> str:
     """Return C for a comparison that came out as it did."""
-    time, compare, bound, outcome = guard  # type: ignore[misc]
-    text = f"{time_text(time)} {_SIGNS[compare.__name__]} {literal(float(bound))}"
-    return text if outcome else f"!({text})"
+    text = f"{time_text(guard.time)} {_SIGNS[guard.compare.__name__]} {literal(float(guard.bound))}"
+    return text if guard.outcome else f"!({text})"

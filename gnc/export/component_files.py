@@ -1,4 +1,4 @@
-"""A component as a folder: C, the vectors of a flight with their test, how to build it, how to use it, what it takes."""
+"""A component as a folder: C, the vectors of a flight with their test, how to build and use it, what it takes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ def _surroundings(component: Component) -> str:
     head = f"int32_t {name}_surroundings(int64_t tick, {name}_inputs_t *inputs)"
     return "\n".join(
         [
-            f'#include "{name}.h"\n\n/* Write the surroundings of a tick; returns 1 outside of the flight. */\n{head};\n',
+            f'#include "{name}.h"\n\n/* Write the surroundings of a tick; returns 1 outside of the flight. */',
+            f"{head};\n",
             f"static const {name}_real_t table[{len(ticks)}][{numbers.shape[1]}] = {{\n{text}\n}};\n",
             f"{head}\n{{\n    if (tick < 0 || tick % {every} != 0 || tick / {every} >= {len(ticks)}) {{",
             f"        return 1;\n    }}\n    const {name}_real_t *const row = table[tick / {every}];",

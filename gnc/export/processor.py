@@ -5,10 +5,10 @@
     BEGIN      a trial from parameters, belief, command, memory (doubles) -> nothing
     STEP       inputs (doubles) -> command, belief, memory, innovations (doubles); `arrived` is an error if not 0
 
-An answer has kind, sequence and trial of its question. A question without an answer in time is asked again with the same
-sequence: who has answered it already repeats that answer and does nothing. After ATTEMPTS the last answer holds, as
-actuators would hold the last command; answers that come later are left out. All of it is counted. Software that is not
-exported may tell an empty hash, ignore BEGIN, and answer a step with the first numbers of the command alone.
+An answer has kind, sequence and trial of its question. A question without an answer in time is asked again with the
+same sequence: who has answered it already repeats that answer and does nothing. After ATTEMPTS the last answer holds,
+as actuators would hold the last command; answers that come later are left out. All of it is counted. Software that is
+not exported may tell an empty hash, ignore BEGIN, and answer a step with the first numbers of the command alone.
 """
 
 from __future__ import annotations

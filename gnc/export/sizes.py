@@ -30,7 +30,11 @@ def sizes_page(component: Component, folder: Path | None) -> str:
         if folder is not None and shutil.which(compiler[0]) is not None:
             found[target] = measured(folder / f"{component.name}.c", compiler)
     missing = ", ".join(TARGETS.keys() - found.keys())
-    lines = [f"# What {component.name} takes", "", f"Operations of one call, repeated kernels once; bytes at `-Os {FLAGS}`."]
+    lines = [
+        f"# What {component.name} takes",
+        "",
+        f"Operations of one call, repeated kernels once; bytes at `-Os {FLAGS}`.",
+    ]
     lines += ["Stack is that of the deepest calls.", *([f"Not measured here: {missing}."] if missing else []), ""]
     lines += [f"| function | operations | {' | '.join(f'{t}: code | stack' for t in found)}{' |' if found else ''}"]
     lines += ["|---" * (2 + 2 * len(found)) + "|"]
@@ -56,7 +60,9 @@ def measured(source: Path, compiler: list[str]) -> Sizes:
         listed = subprocess.run(["nm", "-S", str(made)], check=True, capture_output=True, text=True).stdout
         graph = made.with_suffix(".ci").read_text()
     code = {name: int(size, 16) for size, name in re.findall(r"^\w+ (\w+) [tTrR] ([\w.]+)$", listed, re.M)}
-    stack = {n.split(":")[-1]: int(size) for n, size in re.findall(r'title: "([^"]+)" label: "[^"]*?\\n(\d+) bytes', graph)}
+    stack = {
+        n.split(":")[-1]: int(size) for n, size in re.findall(r'title: "([^"]+)" label: "[^"]*?\\n(\d+) bytes', graph)
+    }
     calls: dict[str, set[str]] = {}
     for caller, callee in re.findall(r'sourcename: "([^"]+)" targetname: "([^"]+)"', graph):
         calls.setdefault(caller.split(":")[-1], set()).add(callee.split(":")[-1])

@@ -4,9 +4,9 @@
     update      one for every instrument
     command     what control makes of the belief
 
-A part that compares the time with numbers has a variant for every way in which the comparisons come out. What parts take
-from tables of the surroundings (the field, the Sun, the orbit) are inputs; arrays of numbers that kernels are called
-with are parameters.
+A part that compares the time with numbers has a variant for every way in which the comparisons come out. What parts
+take from tables of the surroundings (the field, the Sun, the orbit) are inputs; arrays of numbers that kernels are
+called with are parameters.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from gnc.trees import Core, Packing, SharedChange, Tree, leaves, mapped, trials_
 if TYPE_CHECKING:
     from gnc.loop import Loop
 
+
 class Field(NamedTuple):
     """A member of a struct."""
 
@@ -51,7 +52,7 @@ class Struct:
         names = packed.names(prefix) if packed else []
         about = [text for text, own in zip(_described(tree), packed._own, strict=True) if own] if packed else []
         cores = packed.cores if packed else []
-        short = [re.sub(r"\W", "_", re.sub(rf"^({prefix}_)?0(_|$)", r"\1", name)).strip("_") for name in names]
+        short = [_member(re.sub(rf"^({prefix}_)?0(_|$)", r"\1", name)) for name in names]
         self.fields = [Field(*one) for one in zip(short, cores, about, strict=True) if math.prod(one[1])]
 
     @property
@@ -119,7 +120,7 @@ class Function:
     given: list[tuple[Struct, str]]  # with what C calls them
     made: list[tuple[Struct, str]]
     surroundings: str  # what C calls the inputs of its time
-    ticks: np.ndarray  # at which it is called
+    first: int  # a tick at which it is called
     variants: list[Variant] = field(default_factory=list)
 
 
@@ -153,10 +154,18 @@ class Software:
         self.innovations: dict[str, Struct] = {}
         self.functions = [*self._predictions(), *self._updates(), self._control()]
         for number, function in enumerate(self.functions):
-            for k in function.ticks.tolist():
+            waiting = [function.first]
+            for k in waiting:  # grows meanwhile, beyond the end of the flight too
                 if not any(all(guard.holds(k) for guard in one.clock.guards) for one in function.variants):
                     function.variants.append(self._variant(function, k))
                     self._note_parameters(number, len(function.variants) - 1)
+                    waiting += self._turns(function.variants[-1])
+
+    def _turns(self, variant: Variant) -> list[int]:
+        """Return ticks about those at which comparisons with the time change."""
+        h, bounds = self.loop.h, [guard.bound - guard.time.at(0) for guard in variant.clock.guards]
+        near = {round(bound / h) + i for bound in bounds if math.isfinite(bound) for i in (-1, 0, 1)}
+        return sorted(k for k in near if k >= 0)
 
     @functools.cached_property
     def new(self) -> np.ndarray:
@@ -168,23 +177,25 @@ class Software:
     def _predictions(self) -> Iterator[Function]:
         """Give a prediction for every interval; the first begins at time zero."""
         marks = np.unique(np.concatenate([[0], self.new]))
-        steps, h, move = np.diff(marks), self.loop.h, self.loop.navigation.predict
+        steps, h = np.diff(marks), self.loop.h
         given = [(self.belief, "belief->"), (self.command, "from->command."), (self.reported, "to->inputs.")]
         for n in np.unique(steps).tolist():
-            run = lambda t, belief, command, report, n=n: (move(belief, command, report, t, n * h),)
-            yield Function(
-                f"predict_{n}", run, given, [(self.belief, "next.")], "from->inputs.", marks[:-1][steps == n]
-            )
+            run = functools.partial(self._predicted, n * h)
+            first = int(marks[:-1][steps == n][0])
+            yield Function(f"predict_{n}", run, given, [(self.belief, "next.")], "from->inputs.", first)
+
+    def _predicted(self, h: float, t: Any, belief: Tree, command: Tree, report: Tree) -> tuple[Tree]:
+        return (self.loop.navigation.predict(belief, command, report, t, h),)
 
     def _updates(self) -> Iterator[Function]:
         for name, struct in self.measured.items():
             schedule = next(one for i, one in self.loop.measured if i.name == name)
-            ticks, short = self.new[schedule.due(self.new)], re.sub(r"\W", "_", name.split(".")[-1])
+            short = re.sub(r"\W", "_", name.split(".")[-1])
             innovation = self.innovations[name] = Struct((), short)
             given = [(self.belief, "belief->"), (struct, "inputs->")]
             made = [(self.belief, "next."), (innovation, "innovations->")]
             run = functools.partial(self._updated, name)
-            yield Function(f"update_{short}", run, given, made, "inputs->", ticks)
+            yield Function(f"update_{short}", run, given, made, "inputs->", schedule.first)
 
     def _updated(self, name: str, t: Any, belief: Tree, measurement: Tree) -> tuple[Tree, Tree]:
         belief, made = self.loop.navigation.update(belief, name, measurement, t)
@@ -201,11 +212,12 @@ class Software:
         return np.zeros((self.trials, *array.shape), bool if array.size and is_test(array.flat[0]) else float)
 
     def _control(self) -> Function:
-        law = self.loop.controller.law.command
         given = [(self.belief, "belief->"), (self.reported, "inputs->"), (self.memory, "memory->")]
         made = [(self.command, "command->"), (self.memory, "next.")]
-        run = lambda t, belief, report, memory: law(belief, report, t, memory)
-        return Function("command", run, given, made, "inputs->", self.new[self.loop.commanded.due(self.new)])
+        return Function("command", self._commanded, given, made, "inputs->", self.loop.commanded.first)
+
+    def _commanded(self, t: Any, belief: Tree, report: Tree, memory: Tree) -> tuple[Tree, Tree]:
+        return self.loop.controller.law.command(belief, report, t, memory)
 
     def _variant(self, function: Function, k: int) -> Variant:
         """Record a part at a tick."""
@@ -219,7 +231,9 @@ class Software:
         try:
             with recorder.recording():
                 made = function.run(clock(k), *trees)
-                numbers = [struct.numbers(recorder, tree) for (struct, _), tree in zip(function.made, made, strict=True)]
+                numbers = [
+                    struct.numbers(recorder, tree) for (struct, _), tree in zip(function.made, made, strict=True)
+                ]
                 results = recorder.results([], [x for group in numbers for x in group])
         except SharedChange:
             raise
@@ -234,7 +248,7 @@ class Software:
 
     def _outside(self, recorder: Recorder, clock: Clock, base: str) -> dict[int, str]:
         """Return the places of parameters, times and rows of tables."""
-        places = {}
+        places: dict[int, str] = {}
         timed = {symbol_slot(s): (key, i) for key, symbols in clock.symbols.items() for i, s in enumerate(symbols)}
         by_key = dict(zip(clock.symbols, clock.sources, strict=True))
         for one in (one for one in recorder.given if one.size):
@@ -284,8 +298,12 @@ class Software:
         """Return the parameters (trials, numbers) of the same software of other trials."""
         columns = [np.zeros((other.trials, 0))]
         for label, (function, variant, i) in self._places.items():
-            rows = other.functions[function].variants[variant].recorder.given[i].memory
-            columns.append(np.broadcast_to(np.reshape(rows, (-1, self.values[label].shape[1])), (other.trials, self.values[label].shape[1])))
+            rows: Any = other.functions[function].variants[variant].recorder.given[i].memory
+            columns.append(
+                np.broadcast_to(
+                    np.reshape(rows, (-1, self.values[label].shape[1])), (other.trials, self.values[label].shape[1])
+                )
+            )
         return np.concatenate(columns, axis=1)
 
     @functools.cached_property
@@ -321,8 +339,18 @@ def time_text(time: Any, tick: str = "tick", tick_s: str = "TICK_S") -> str:
     return f"({text})"
 
 
+def _member(name: str) -> str:
+    """Return a name that C takes for a member of a struct."""
+    name = re.sub(r"\W", "_", name).strip("_")
+    words = "auto break case char const continue default do double else enum extern float for goto if inline int long"
+    words += (
+        " register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"
+    )
+    return f"value_{name}".rstrip("_") if not name or name[0].isdigit() or name in words.split() else name
+
+
 @functools.cache
-def _comments(kind: type) -> dict[str, str]:
+def _comments(kind: Any) -> dict[str, str]:
     """Return what the comments of a NamedTuple say of its fields, without the shapes."""
     try:
         source = inspect.getsource(kind)

@@ -72,37 +72,48 @@ def _craft(mission: Mission, craft: str | None) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class FlightCode:
-    """Where flight code is: a folder of gnc export, or also a wire to a processor with it, `DIR@pipe:COMMAND`."""
+    """Where flight code is: a folder of gnc export, `pipe:COMMAND` or `tcp:HOST:PORT`, or DIR@ before one of these."""
 
     place: str
     timeout_s: float = 1.0
 
     @property
-    def folder(self) -> Path:
-        """The folder of the export."""
-        return Path(self.place.partition("@")[0])
+    def folder(self) -> Path | None:
+        """The folder of the export; None for software of others."""
+        return None if self.place.startswith(("pipe:", "tcp:")) else Path(self.place.partition("@")[0])
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The files that are flown, which belong to the identity of a campaign."""
-        return tuple(str(path) for path in sorted(self.folder.glob("*.[ch]")))
+        return () if self.folder is None else tuple(str(path) for path in sorted(self.folder.glob("*.[ch]")))
 
     def aboard(self, mission: Mission, built: Sequence[tuple[Group, Prepared]]) -> list[tuple[Group, Prepared]]:
         """Put flight code in the place of the software of some loops; refuse it if it is not that of the mission."""
         if len(mission.software) != 1:
             raise InputError("--flight-code: flies missions in which one craft has flight software")
-        about = read_json(self.folder / MANIFEST, 1 << 16, "a folder of gnc export")
-        known = isinstance(about, dict) and all(key in about for key in (*OPTIONS, "name", "craft"))
-        if not known or about["craft"] not in mission.software:
-            raise InputError(f"--flight-code {self.folder}: was not exported from this mission; export it again")
-        component, _ = component_of(mission, about["craft"], **{key: about[key] for key in OPTIONS})
-        if component.name != about["name"]:
-            component = dataclasses.replace(component, name=about["name"])
-        wire = self.place.partition("@")[2]
-        carrier: Any = Processor(wire, component, self.timeout_s) if wire else Library(self.folder, component)
+        component = self._component(mission)
+        wire = self.place if self.folder is None else self.place.partition("@")[2]
+        carrier: Any = Processor(wire, component, self.timeout_s) if wire else None
+        if self.folder is not None and not wire:
+            carrier = Library(self.folder, component)
         found = []
         for group, prepared in built:
             software = Software(prepared.loop, prepared.truth, prepared.belief, prepared.memory)
             loop = dataclasses.replace(prepared.loop, flight_code=Aboard(component, software, carrier))
             found.append((group, dataclasses.replace(prepared, loop=loop)))
         return found
+
+    def _component(self, mission: Mission) -> Component:
+        """Return what the mission's software would be exported as, with the options of the folder."""
+        craft = next(iter(mission.software))
+        if self.folder is None:
+            return component_of(mission, craft)[0]
+        about = read_json(self.folder / MANIFEST, 1 << 16, "a folder of gnc export")
+        if (
+            not isinstance(about, dict)
+            or any(key not in about for key in (*OPTIONS, "name"))
+            or about.get("craft") != craft
+        ):
+            raise InputError(f"--flight-code {self.folder}: was not exported from this mission; export it again")
+        component, _ = component_of(mission, craft, **{key: about[key] for key in OPTIONS})
+        return dataclasses.replace(component, name=str(about["name"]))
