@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,9 +61,31 @@ class ThrusterAllocation:
     def _columns(self) -> Array:
         return np.ascontiguousarray(self.wrenches_B[:, list(self.rows)].T)
 
-    def command(self, wrench_B: Array) -> Array:
-        """Return the fractions (..., n) for the wanted rows (..., m) of a wrench in body axes."""
-        return self.allocate(wrench_B)[0]
+    def command(self, wrench_B: Array, out: Array | None = None) -> Array:
+        """Return the fractions (..., n) for the wanted rows (..., m) of a wrench in body axes.
+
+        Where thrusters are left out (`out` 1, (..., n)), the others do what they can by least squares.
+        """
+        if out is None:
+            return self.allocate(wrench_B)[0]
+        return python_part("thruster allocation", self._among, wrench_B, out)
+
+    def _among(self, wrench_B: Array, out: Array) -> Array:
+        """Return the fractions with some thrusters left out, each trial its own."""
+        u, _ = self.allocate(wrench_B)
+        out = np.broadcast_to(out, u.shape) > 0.0
+        for left in np.unique(out[out.any(axis=-1)], axis=0):
+            rows, there = (out == left).all(axis=-1), np.flatnonzero(~left)
+            u[rows] = 0.0
+            if len(there):
+                others = replace(
+                    self,
+                    wrenches_B=self.wrenches_B[there],
+                    cost=self.cost[there],
+                    method="least squares",
+                )
+                u[np.ix_(np.flatnonzero(rows), there)] = others.allocate(np.asarray(wrench_B)[rows])[0]
+        return u
 
     def allocate(self, wrench_B: Array) -> tuple[Array, Array]:
         """Return the fractions (..., n) and by which factor (...), 1 at most, the wrench had to be scaled."""

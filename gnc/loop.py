@@ -149,7 +149,7 @@ class Loop(Generic[Truth, Belief, Command, Report, Memory]):
         """Return a time as a number of ticks."""
         ticks = round(seconds / self.h)
         if abs(seconds / self.h - ticks) > WHOLE * max(1, ticks) or ticks < least:
-            raise InputError(f"{name}: {seconds:g} s is not a whole number of truth steps of {self.h:g} s")
+            raise InputError(f"{name}: {seconds:.12g} s is not a whole number of truth steps of {self.h:g} s")
         return ticks
 
     def fly(

@@ -92,6 +92,7 @@ Code = Annotated[
 def _show(name: Name, settings: Settings = None) -> None:
     """Print the complete file of a mission, to copy and edit, with what is perfect in it."""
     from gnc.config import dump
+    from gnc.scenarios.missions.doubts import doubts
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.missions.perfect import perfect
 
@@ -100,6 +101,8 @@ def _show(name: Name, settings: Settings = None) -> None:
     print("\n# What the truth shares with flight software here, or leaves out:")
     for line in perfect(mission):
         print(f"# - {line}")
+    for line in doubts(mission):
+        print(f"# doubtful: {line}")
 
 
 @app.command("parts")

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 Array = NDArray[np.float64]
 PERCENTS = (5.0, 50.0, 95.0, 99.7)
-FEWEST = 4  # trials: a rank correlation of fewer says nothing
+FEWEST = 10  # trials: for fewer, Student's t is no chance of a rank correlation (four trials give p = 0)
 
 
 class Interval(NamedTuple):

@@ -32,6 +32,10 @@ class Effector:
         """Return the state at time zero."""
         return np.zeros((trials, 0))
 
+    def telemetry(self, state: Array) -> Array:
+        """Return the state as flight software is told."""
+        return state
+
     def act(self, command: Array, state: Array, h: float) -> tuple[Any, Array]:
         """Return what is made of a command over h, and the state after it."""
         raise NotImplementedError

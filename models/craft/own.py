@@ -85,7 +85,8 @@ class OwnCraft:
         pose = PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else None
         tell = getattr(self.own, "report", None)
         more = {} if tell is None else dict(tell(x.own))
-        return Report(x.effectors, self.effects.rho_B(x.effectors, rate(x)), pose)._replace(**more)
+        told = self.effects.telemetry(x.effectors)
+        return Report(told, self.effects.rho_B(x.effectors, rate(x)), pose)._replace(**more)
 
     def observe(self, x: OwnState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""

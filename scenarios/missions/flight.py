@@ -102,7 +102,7 @@ def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:
     there = {**prepared.signals, **prepared.innovations}
     found = {"shadow"}
     for craft in mission.craft:
-        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode")}
+        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode", "guard_s")}
     found |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
     special = {"t", "end", "eclipse"} | {f"t_{name}" for name in mission.events}
     for key, part in mission.requirements.items():
