@@ -6,7 +6,7 @@ Whatever is slow to import is imported inside the command that needs it.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from gnc.errors import InputError
 from gnc.scenarios import exits
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
-from gnc.scenarios.export import app as export
+from gnc.scenarios.export import export
 from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
@@ -28,7 +28,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
-app.add_typer(export, name="export")
+app.command("export")(export)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
@@ -80,6 +80,12 @@ Name = Annotated[
 ]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
+Code = Annotated[
+    str | None,
+    typer.Option(
+        "--flight-code", metavar="DIR[@WIRE]", help="Flown by the C of gnc export; WIRE: docs/flight_code.md."
+    ),
+]
 
 
 @app.command("show")
@@ -165,6 +171,7 @@ def _fly(
     trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the file's.")] = None,
     trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
+    code: Code = None,
     as_json: Json = False,
 ) -> None:
     """Fly a mission in closed loop; leave a table, figures and labelled results."""
@@ -178,9 +185,8 @@ def _fly(
     mission = read(name, [*(settings or ()), *changes])
     folder = out if out is not None else Path("out", "run", mission.name)
     with progress.bar(mission.name) as moved:
-        flight = fly(
-            mission, None if trial is None else [trial], progress=moved, ready=lambda: run.make_directory(folder)
-        )
+        options: Any = {"progress": moved, "ready": lambda: run.make_directory(folder), "flight_code": _code(code)}
+        flight = fly(mission, None if trial is None else [trial], **options)
         flight = run.write(flight, folder)
     if as_json:
         print(display.as_json(run.report(flight)))
@@ -191,6 +197,17 @@ def _fly(
         raise Stopped(f"stopped at {t:g} s of {mission.run.duration_s:g} s; {folder} has what was flown")
     if not flight.verdict.ok:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _code(place: str | None) -> Any:
+    """Return where flight code is, if there is any."""
+    if place is None:
+        return None
+    from gnc.scenarios.missions.flight_code import FlightCode
+
+    folder, at, wire = place.partition("@")
+    alone = place.startswith(("pipe:", "tcp:"))
+    return FlightCode(place if alone else f"{Path(folder).resolve()}{at}{wire}")
 
 
 app.command("replay")(replay)
@@ -248,6 +265,7 @@ def _monte_carlo(
     address: Annotated[str | None, typer.Option(help="Of a Dask scheduler; none: a cluster of this machine.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/monte-carlo/NAME].")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with the campaign of this directory.")] = None,
+    code: Code = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Trials flown together; by default as fits.")] = None,
     until_ci: Annotated[
         float | None, typer.Option(min=1e-6, max=1.0, help="Stop when the interval of success is this narrow.")
@@ -268,6 +286,7 @@ def _monte_carlo(
             chunk_size=chunk,
             until_ci=until_ci,
             exports=export or (),
+            flight_code=_code(code),
             progress=moved,
         )
     if as_json:

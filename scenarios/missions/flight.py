@@ -24,6 +24,8 @@ from gnc.typing import Array
 if TYPE_CHECKING:
     from xarray import Dataset
 
+    from gnc.scenarios.missions.flight_code import FlightCode
+
 Progress = Callable[[int, int], None]
 MOST_INNOVATIONS = 600  # kept of each instrument
 DRAWN = "drawn."  # begins the name of what a part drew, in the table of trials
@@ -119,6 +121,7 @@ def fly(
     progress: Progress | None = None,
     ready: Callable[[], None] | None = None,
     judged_only: bool = False,
+    flight_code: FlightCode | None = None,
 ) -> Flight:
     """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself."""
     several = trials if isinstance(trials, Sequence) else range(mission.run.trials if trials is None else trials)
@@ -126,6 +129,8 @@ def fly(
     seed = mission.run.seed if seed is None else seed
     groups = dispersal.groups(mission, seed, numbers)
     built = [(group, prepare(group, seed)) for group in groups]
+    if flight_code is not None:
+        built = flight_code.aboard(mission, built)
     only = needed(mission, built[0][1])
     if ready is not None:
         ready()
@@ -191,6 +196,8 @@ def _group_flown(
     innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
     flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
     note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
+    code = prepared.loop.flight_code
+    note |= {} if code is None else {"flight_code": code.told_of()}
     dataset = history.dataset(group.trials, **note, uncompiled=flown.uncompiled, loops=1)
     for name, when in flown.happened.items():
         about = {"units": "s", "long_name": f"when: {name}"}
