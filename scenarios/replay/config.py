@@ -165,6 +165,11 @@ class Replay(Section):
     output: Output = Output()
 
     @property
+    def interval(self) -> str:
+        """Which interval a sample of the driver counts for."""
+        return getattr(self.filter, "interval", "after")
+
+    @property
     def text(self) -> bool:
         """Whether results are written as CSV too."""
         return self.filter.kind != "imu" if self.output.csv is None else self.output.csv

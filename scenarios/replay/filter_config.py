@@ -10,6 +10,7 @@ from gnc.config.arrays import Inertia, NonNegative, Positive, Vector3
 from gnc.config.base import Section
 
 Row6: TypeAlias = tuple[float, float, float, float, float, float]
+Interval: TypeAlias = Literal["after", "before", "mean"]
 Probability = Annotated[float, Field(gt=0, le=1)]
 
 ZERO = (0.0, 0.0, 0.0)
@@ -32,6 +33,7 @@ class GyroMekfFilter(Filter):
     """Attitude and gyro bias, driven by the gyro."""
 
     kind: Literal["gyro-mekf"]
+    interval: Interval = Field(default="after", description="a sample counts after its stamp, before, or mean of both")
     coast_sigma: NonNegative = Field(default=0.01, description="[rad/s] of the last rate while the gyro is silent")
     magnetometer_walk: NonNegative | None = Field(default=None, description="[T/sqrt(s)]: estimates that bias too")
 

@@ -61,15 +61,13 @@ class _Sums:
         self._t: list[Array] = []
         self._terms: list[Array] = []
 
-    def estimate(self, t: float, belief: Any) -> None:
+    def estimates_at(self, t: Array, beliefs: Any) -> None:
         """Beliefs are of no interest here."""
 
-    def innovation(self, sensor: int, t: float, innovation: Any) -> None:
-        """Add an innovation of all candidates."""
-        m = np.shape(innovation.y)[-1]
-        nis = np.minimum(innovation.nis, MOST_NIS * gate(self._probability, m))
-        self._t.append(np.array([t]))
-        self._terms.append(np.atleast_1d(-0.5 * (nis + np.linalg.slogdet(innovation.S)[1]))[None])
+    def innovations(self, sensor: int, t: Array, innovation: Any) -> None:
+        """Add innovations of all candidates."""
+        nis = np.minimum(innovation.nis, MOST_NIS * gate(self._probability, innovation.y.shape[-1]))
+        self.add(t, np.reshape(-0.5 * (nis + np.linalg.slogdet(innovation.S)[1]), (len(t), -1)))
 
     def add(self, t: Array, terms: Array) -> None:
         """Add innovations (n,) of candidates (n, candidates)."""
@@ -78,8 +76,7 @@ class _Sums:
 
     def found(self) -> tuple[Array, Array]:
         """Return times and terms."""
-        n = max(terms.shape[1] for terms in self._terms)
-        return np.concatenate(self._t), np.concatenate([np.broadcast_to(x, (len(x), n)) for x in self._terms])
+        return np.concatenate(self._t), np.concatenate(self._terms)
 
 
 def _batched(sessions: list[Session], sums: _Sums) -> Runner:
@@ -95,7 +92,8 @@ def _batched(sessions: list[Session], sums: _Sums) -> Runner:
     streams = first.streams[: len(first.streams) - (first.track is not None)]
     chosen, taker = first.config.filter, cast(Results, sums)
     assert not isinstance(chosen, ImuFilter)
-    return Runner(filter_, channels, streams, taker, starter, first.config.log, chosen.ungated_s)
+    options = {"interval": first.config.interval, "trials": len(sessions)}
+    return Runner(filter_, channels, streams, taker, starter, first.config.log, chosen.ungated_s, **options)
 
 
 class _PlainStarter(Starter):

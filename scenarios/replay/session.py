@@ -95,10 +95,7 @@ class Session:
         return self.runner.starter.failed()
 
     def _close(self, keep: bool) -> None:
-        try:
-            self.results.close(keep)
-        except Lost:
-            self.results.close(keep)
+        self.results.close(keep)
         self.dropped.close(keep)
 
 
@@ -143,7 +140,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
         starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
         recovery = (np.inf, 1.0) if config.filter.patience else (config.filter.patience_s, config.filter.growth)
         parts = (filter_, correcting, without_truth, results, starter, config.log)
-        runner = Runner(*parts, config.filter.ungated_s, recovery)
+        runner = Runner(*parts, config.filter.ungated_s, recovery, config.interval)
     return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model, doubts)
 
 
