@@ -56,7 +56,7 @@ class GyroDriven(Driven):
     def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
         """Return the belief with another attitude and other biases."""
         q_IB, bias, *more = parts
-        w_B = belief.w_B - np.linalg.solve(self.filter.gyro.D_SB, bias - belief.bias)
+        w_B = belief.w_B - (bias - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
         named_more = {"magnetometer_bias": more[0]} if more else {}
         return belief._replace(q_IB=q_IB, w_B=w_B, bias=bias, C=C, **named_more)
 

@@ -142,9 +142,7 @@ class Output(Section):
     """What is written."""
 
     covariance: Literal["full", "sigma"] = "full"
-    csv: bool | None = Field(
-        default=None, description="the same as text; by default not of imu, which has every sample"
-    )
+    csv: bool | None = Field(default=None, description="the same as text; by default where there are few records")
     tum: bool = Field(default=False, description="estimates.tum too, a trajectory that other viewers open")
     smooth: bool = Field(default=False, description="estimates use what follows too")
     lag_s: Positive | None = Field(default=None, description="smooth: at least so much of what follows; none: all")
@@ -169,11 +167,6 @@ class Replay(Section):
         """Which interval a sample of the driver counts for."""
         return getattr(self.filter, "interval", "after")
 
-    @property
-    def text(self) -> bool:
-        """Whether results are written as CSV too."""
-        return self.filter.kind != "imu" if self.output.csv is None else self.output.csv
-
     @model_validator(mode="after")
     def _fits(self) -> Replay:
         names = [sensor.name for sensor in self.sensors]
@@ -185,8 +178,6 @@ class Replay(Section):
         gyros = [s for s in self.sensors if s.kind == "gyro"]
         if self.filter.kind == "imu":
             return self._fits_imu()
-        if self.output.smooth:
-            raise InputError(f"output.smooth: {self.filter.kind} has no way back; imu has")
         if self.filter.kind == "gyro-mekf" and len(gyros) != 1:
             raise InputError(f"sensors: {len(gyros)} gyros; gyro-mekf is driven by exactly one")
         for s in self.sensors:

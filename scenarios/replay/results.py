@@ -56,7 +56,7 @@ class Results:
     """Collects beliefs and innovations in batches, and writes them with the truth beside them."""
 
     def __init__(
-        self, folder: Path, filter_: Driven, sensors: Sequence[str], track: Track | None, full: bool, text: bool
+        self, folder: Path, filter_: Driven, sensors: Sequence[str], track: Track | None, full: bool, text: bool | None
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._filter, self._sensors = folder, filter_, sensors

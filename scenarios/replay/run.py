@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ class Runner:
         self.now, self._gated_from = math.nan, math.inf
         self._ungated_s, (self._patience_s, self._growth) = ungated_s, recovery
         self._agreed, self._doubts = math.nan, 0  # when a sensor was let in last; how often the covariance grew
-        self._told = False  # the start came from a measurement, and is not recorded yet
+        self._told = False  # the start came from a measurement, of which there is no estimate yet
         self._waits = interval != "after"  # for the driver's sample that follows
         self._waiting: list[Measurements] | None = None
 
@@ -79,33 +78,31 @@ class Runner:
 
     def finish(self) -> None:
         """Take what still waits."""
-        if self._waiting is not None:
-            self._go(self._waiting)
-        if self._told:
-            self._results.estimates_at(np.array([self.now]), mapped(lambda x: np.asarray(x)[None], self.belief))
+        self._go(self._waiting or [])
 
     def _go(self, parts: Sequence[Measurements]) -> None:
-        if self.belief is None or not any(len(m.t) for m in parts):
+        if self.belief is None or not (self._told or any(len(m.t) for m in parts)):
             return
-        span = self._ticker.span(parts, self.now)
-        if self._told:  # the measurement of the start has an estimate of its own, unless others come with it
-            self._told = False
-            if span.t[0] - self.now > SAME_S:
-                self._results.estimates_at(np.array([self.now]), mapped(lambda x: np.asarray(x)[None], self.belief))
-            span.noted[0] |= span.t[0] - self.now <= SAME_S
+        span = self._ticker.span(parts, self.now, self._told)
+        self._told = False
         for first in range(0, len(span.t), MOST):
             self.take(span.part(first, first + MOST))
 
     def take(self, span: Span) -> None:
         """Take ticks, and record."""
+        for part, passed in self.passed(span):
+            self._record(part, passed)
+
+    def passed(self, span: Span, slopes: bool = False) -> Iterator[tuple[Span, Passed]]:
+        """Take ticks, in parts between which gate or covariance change."""
         while len(span.t):
             gated = bool(span.t[0] >= self._gated_from)
             n = len(span.t) if gated else int(np.searchsorted(span.t, self._gated_from))
-            passed = self._stepper.run(self.belief, span.part(0, n).ticks, gated)
+            passed = self._stepper.run(self.belief, span.part(0, n).ticks, gated, slopes)
             n, lost = self._until_doubt(span.t[:n], passed)
-            self._record(span.part(0, n), passed)
             self.belief, self.now = at(passed.after, n - 1), float(span.t[n - 1])
             self.belief = self._filter.doubt(self.belief, self._growth) if lost else self.belief
+            yield span.part(0, n), passed
             span = span.part(n, len(span.t))
 
     def _until_doubt(self, t: Array, passed: Passed) -> tuple[int, bool]:
@@ -132,6 +129,10 @@ class Runner:
             self._gated_from = self._agreed + READMISSION * self._patience_s
         return n, bool(len(lost))
 
+    def _note(self, t: Array, beliefs: Any) -> None:
+        """Record estimates."""
+        self._results.estimates_at(t, beliefs)
+
     def _record(self, span: Span, passed: Passed) -> None:
         n = len(span.t)
         for i, (tick, innovation) in enumerate(passed.said):
@@ -139,7 +140,7 @@ class Runner:
             if known:
                 self._results.innovations(i, span.t[tick[:known]], mapped(lambda x: x[:known], innovation))
         if span.noted.any():
-            self._results.estimates_at(span.t[span.noted], mapped(lambda x: x[:n][span.noted], passed.after))
+            self._note(span.t[span.noted], mapped(lambda x: x[:n][span.noted], passed.after))
 
     def _begun(self, block: Block, parts: Sequence[Measurements]) -> Sequence[Measurements]:
         """Look for a start; return what is left of the measurements behind it."""
@@ -182,7 +183,3 @@ class Runner:
         self.now = t if self._told or self._start_t is None else self._start_t
         self._gated_from = self.now + self._ungated_s
         return True
-
-    def snapshot(self) -> Runner:
-        """Return the runner as it is now, to begin from again."""
-        return copy.copy(self)

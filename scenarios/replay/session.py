@@ -28,6 +28,7 @@ from gnc.scenarios.replay.rest import RestNoise
 from gnc.scenarios.replay.results import DroppedRows, Lost, Results
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.sensors import Channel, Model, channel
+from gnc.scenarios.replay.smoothing import SmoothingRunner
 from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stream import Dropped, Stream
 from gnc.scenarios.replay.tables import Table, open_log, pick
@@ -130,7 +131,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
         dropped.close(False)
         raise
     names = [c.name for c in correcting]
-    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.text)
+    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
     doubts = Plausibility(config, streams)
     without_truth = streams[: len(streams) - (track is not None)]
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
@@ -140,7 +141,10 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
         starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
         recovery = (np.inf, 1.0) if config.filter.patience else (config.filter.patience_s, config.filter.growth)
         parts = (filter_, correcting, without_truth, results, starter, config.log)
-        runner = Runner(*parts, config.filter.ungated_s, recovery, config.interval)
+        kind = SmoothingRunner if config.output.smooth else Runner
+        runner = kind(*parts, config.filter.ungated_s, recovery, config.interval)
+        if isinstance(runner, SmoothingRunner):
+            runner.smooth_into(folder, track, config.output.lag_s)
     return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model, doubts)
 
 

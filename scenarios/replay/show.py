@@ -31,7 +31,7 @@ def write(session: Session, outcome: dict[str, Any], folder: Path) -> list[Path]
     save_figure(lambda figure: figures.draw_nis(figure, nis), folder / "nis.png")
     write_page(folder / "report.html", page(folder))
     records = [r.path for r in session.results.all_records()]
-    text = [path.with_suffix(".csv") for path in records] if session.config.text else []
+    text = [path.with_suffix(".csv") for path in records if path.with_suffix(".csv").exists()]
     others = [folder / n for n in (METRICS, CONFIG, "states.png", "nis.png", "report.html")]
     return [*records, *text, *trajectory, session.dropped.path, *others]
 

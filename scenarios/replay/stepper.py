@@ -23,7 +23,7 @@ from gnc.trees import leaves, mapped
 
 Array = Any
 
-FEWEST = 300  # ticks for which a program is worth recording
+FEWEST = 1500  # ticks for which a program is worth recording
 MOST = 4096  # ticks at once
 
 

@@ -63,14 +63,15 @@ class Ticker:
         size = 0 if self.driver is None else self.driver.quantity.size
         self.held = Measurements(np.zeros(0), np.zeros((0, size)), np.zeros(0, bool), np.zeros(0, int))
 
-    def span(self, parts: Sequence[Measurements], now: float) -> Span:
-        """Return the ticks of the measurements of driver and channels after `now`."""
-        t = _times(parts)
+    def span(self, parts: Sequence[Measurements], now: float, begins: bool = False) -> Span:
+        """Return the ticks of the measurements of driver and channels after `now`, and of `now` if the log begins."""
+        t = _times([*(m.t for m in parts), *([np.array([now])] if begins else [])])
         h = np.diff(t, prepend=now)
         h = np.where(h > SAME_S, self._rounded(h), 0.0)
         driven, sensed = (parts[:1], parts[1:]) if self.driver else ([], parts)
         readings = tuple(_reading(c, m, t) for c, m in zip(self._channels, sensed, strict=True))
         noted = np.isin(np.arange(len(t)), np.concatenate([_place(t, m.t) for m in sensed]))
+        noted[: int(begins)] = True
         if not driven:
             nothing = Measurement(np.zeros((len(t), 0)), np.zeros(len(t)))
             return Span(t, noted, Ticks(np.zeros(len(t)), h, nothing, (nothing, nothing), readings))
@@ -111,11 +112,11 @@ class Ticker:
         return np.where(np.abs(h - multiple) <= self._log.step_tolerance * nominal, multiple, h)
 
 
-def _times(parts: Sequence[Measurements]) -> Array:
+def _times(parts: Sequence[Array]) -> Array:
     """Return the times of all, each once; those of one stream are never merged."""
-    t = np.unique(np.concatenate([m.t for m in parts]))
+    t = np.unique(np.concatenate(parts))
     merged = t[np.diff(t, prepend=-np.inf) > SAME_S]
-    apart = all((np.diff(_place(merged, m.t)) > 0).all() for m in parts)
+    apart = all((np.diff(_place(merged, times)) > 0).all() for times in parts)
     return merged if apart else t
 
 
