@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, lie, quaternion
-from gnc.batch import Kernel, batched
+from gnc.batch import Kernel, as_numbers, where
 from gnc.batch.layout import Layout
 from gnc.estimators.chart import Chart, retraction, size, traced, vector
 from gnc.estimators.ins_chart import FORMS, Q, R, V
@@ -108,15 +108,9 @@ class InsFilter:
         y, H = sensor.linearize(self, z, belief, env)
         m = H.shape[-2]
         limit = gate(self.gate_probability, m) if gated else np.inf
-        d, C, S, nis, used = update_kernel(self.size, m)(belief.C, H, sensor.R, y, _number(valid), limit)
+        d, C, S, nis, used = update_kernel(self.size, m)(belief.C, H, sensor.R, y, as_numbers(valid), limit)
         *parts, C = _corrected(self.chart)(*self.parts(belief), C, d)
         return self.with_parts(belief, tuple(parts), C), Innovation(y, S, nis, used > 0.0)
-
-
-def _number(valid: Any) -> Any:
-    from gnc.batch import as_numbers
-
-    return as_numbers(valid)
 
 
 @functools.cache
@@ -166,7 +160,7 @@ def _predict(form: str, k: int, gravity_known: bool) -> Kernel:
 
     def predict(*args: Array) -> tuple[Array, ...]:
         state, (last, C, z, valid, gravity, arw, vrw, gyro_walk, acc_walk, coast, h) = args[:parts], args[parts:]
-        sample = _chosen(valid, z, last)
+        sample = where(valid > 0.0, z, last)
         *after, F = jacobian(*state, sample, gravity, h)
         loose = 1.0 - valid
         densities = (
@@ -185,9 +179,3 @@ def _predict(form: str, k: int, gravity_known: bool) -> Kernel:
     names = (*jacobian.layout.names[:parts], "last", "C", "z", "valid", "gravity", "arw", "vrw", "gw", "aw", "coast", "h")
     ins = (*cores, (6,), (n, n), (6,), (), (3,), (), (), (), (), (), ())
     return Kernel(predict, Layout(names, ins, (*cores, (6,), (n, n))))
-
-
-def _chosen(valid: Any, z: Array, last: Array) -> Array:
-    from gnc.batch import where
-
-    return where(valid > 0.0, z, last)

@@ -1,6 +1,6 @@
 """What corrects an inertial navigation system: residuals of sensors that sit at a lever arm l and are late by tau.
 
-    pose        log((q q_BM)^-1 z_q),  (R M)^T (z_r - r - R l)         attitude    the first half
+    pose        log((q q_BM)^-1 z_q),  R_IM^T (z_r - r - R l)          attitude    the first half
     position    z - r - R l                                            velocity    z - v - R (w x l), or in body axes
     range       |z| - |r + R l - place|                                vector      z - R^T reference
     rest        0 - v                                                  (zero velocity)
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc import quaternion
+from gnc import dual_quaternion, quaternion
 from gnc.batch import Kernel
 from gnc.batch.layout import Layout
 from gnc.estimators.chart import traced, vector
@@ -27,7 +27,7 @@ from gnc.linalg import array, cross
 
 Array = Any
 
-SIZES = {"pose": (7, 6), "attitude": (4, 3), "position": (3, 3), "velocity": (3, 3), "body-velocity": (3, 3),
+SIZES = {"pose": (8, 6), "attitude": (4, 3), "position": (3, 3), "velocity": (3, 3), "body-velocity": (3, 3),
          "range": (1, 1), "vector": (3, 3), "rest": (3, 3)}  # fmt: skip  numbers of z and of the residual
 
 
@@ -59,7 +59,8 @@ def _expected(kind: str, z: Array, x: Array, w_B: Array, lever: Array, q_BM: Arr
         turn = quaternion.log(quaternion.mul(quaternion.conj(q), z[:4]))
         if kind == "attitude":
             return turn
-        return np.concatenate([turn, quaternion.inverse_rotate(q, z[4:] - x[R] - quaternion.rotate(x[Q], lever))])
+        off = dual_quaternion.to_pose(z)[1] - x[R] - quaternion.rotate(x[Q], lever)
+        return np.concatenate([turn, quaternion.inverse_rotate(q, off)])
     if kind == "position":
         return z - x[R] - quaternion.rotate(x[Q], lever)
     if kind == "velocity":

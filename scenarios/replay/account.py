@@ -48,7 +48,11 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "hints": tuning.hints(session.config.filter.kind, sensors, rest),
         "warnings": [*_warnings(data), *session.plausibility.doubts()],
         "failures": _failures(sensors),
-        "timing": {"seconds": session.seconds, "times_real_time": span / session.seconds if session.seconds else None},
+        "timing": {
+            "seconds": session.seconds,
+            "cpu_seconds": session.cpu_seconds,
+            "times_real_time": span / session.seconds if session.seconds else None,
+        },
     }
 
 

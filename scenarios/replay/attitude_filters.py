@@ -75,6 +75,8 @@ class Field(NamedTuple):
 class ByTorque(Driven):
     """Dynamics-driven MEKF: known torques and wheels move it, and the field by its dipole."""
 
+    sample_size = 12
+
     def __init__(
         self, chosen: filter_config.MekfFilter, biases: tuple[SensorBias, ...], common: dict[str, Any]
     ) -> None:

@@ -60,13 +60,12 @@ def _rows(log: Path, config: Any) -> dict[str, tuple[Any, Any]]:
 
     import numpy as np
 
-    from gnc.scenarios.replay.merge import blocks, common_origin
     from gnc.scenarios.replay.session import connect
 
     with TemporaryDirectory() as folder:
         session = connect(log, config, Path(folder))
         parts: dict[str, list[Any]] = {s.name.removeprefix("sensors."): [] for s in session.streams}
-        for block in blocks(session.feeds, session.streams, common_origin(session.feeds)):
+        for block in session.blocks():
             for name, m in zip(parts, block.parts, strict=True):
                 parts[name].append((m.t[m.valid], m.z[m.valid]))
         session.dropped.close(False)

@@ -37,6 +37,7 @@ class Driven(Protocol):
     filter: Any
     errors: tuple[str, ...]  # names of the rows of C
     chart: Chart  # of the parts of a belief that C is of
+    sample_size: int = 3  # numbers of the driver's sample
     recordable: bool = True  # whether `step` and `update` can be part of a compiled program
 
     def start_size(self, start: config.Start) -> int:

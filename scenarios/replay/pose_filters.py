@@ -29,6 +29,8 @@ AT_REST, NO_VELOCITY = np.zeros(6), np.zeros(3)
 class ByWrench(Driven):
     """Dynamics-driven pose filter: known wrenches move it."""
 
+    sample_size = 12
+
     def __init__(
         self, chosen: filter_config.DqekfFilter, biases: tuple[SensorBias, ...], common: dict[str, Any]
     ) -> None:

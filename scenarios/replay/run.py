@@ -42,8 +42,8 @@ class Runner:
         interval: str = "after",
         trials: int = 1,
     ) -> None:
-        self._filter, self._channels, self._streams, self._results = filter_, channels, streams, results
-        self._ticker, self._stepper = Ticker(channels, streams, log, interval), Stepper(filter_, channels, trials)
+        self._filter, self._channels, self.streams, self._results = filter_, channels, streams, results
+        self._ticker, self._stepper = Ticker(channels, streams, log, interval, filter_.sample_size), Stepper(filter_, channels, trials)
         self.starter, self._start_t = starter, starter.start.t
         self.belief: Any = None
         self.now, self._gated_from = math.nan, math.inf
@@ -60,7 +60,7 @@ class Runner:
 
     def run(self, block: Block) -> None:
         """Take the events of a block."""
-        parts = block.parts[: len(self._streams)]
+        parts = block.parts[: len(self.streams)]
         if self.belief is None:
             parts = self._begun(block, parts)
         if self._waiting is not None:
@@ -157,7 +157,7 @@ class Runner:
                 return [Measurements(*(x[n:] for x in m)) for n, m in zip(later, parts, strict=True)]
             if channel is None:
                 self._ticker.held = Measurements(*(x[i : i + 1] for x in m))
-            self._streams[k].counts["before start"] += 1
+            self.streams[k].counts["before start"] += 1
         return [Measurements(*(x[:0] for x in m)) for m in parts]
 
     def _begin(self, t: float, k: int, channel: Channel | None, reading: Measurement, env: Any) -> bool:
@@ -167,6 +167,7 @@ class Runner:
             return False
         if channel is not None and not len(held.t) and driver is not None and driver.coasts:
             return False  # driven by a gyro, which has not spoken yet
+        self.starter.held = held
         first = self.starter.given()
         if first is None and channel is not None and reading.valid:
             z = reading.z[: len(reading.z) - channel.quantity.extra]
@@ -177,7 +178,7 @@ class Runner:
         if channel is not None and len(held.t) and driver is not None:
             driver.counts["before start"] -= 1  # the sample that is held counts from here on
         if self._told:
-            self._streams[k].counts["start"] += 1
+            self.streams[k].counts["start"] += 1
         sample = reading if channel is None else Measurement(held.z[0], held.valid[0]) if len(held.t) else None
         self.belief = self._stepper.of_trials(self._filter.begin(first, self.starter.start, sample))
         self.now = t if self._told or self._start_t is None else self._start_t

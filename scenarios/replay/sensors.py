@@ -51,7 +51,7 @@ class Channel:
 
 def channel(sensor: Any, model: Model | None) -> Channel:
     """Build what one [[sensors]] entry says."""
-    quantity = getattr(quantities, sensor.kind)
+    quantity = getattr(quantities, {"range": "range_"}.get(sensor.kind, sensor.kind))
     built = quantity(sensor) if sensor.kind != "attitude" else quantity(sensor, f"sensors.{sensor.name}.columns")
     return Channel(sensor.name, _BUILD[sensor.kind](sensor), built, _surround(sensor, built, model))
 
@@ -103,6 +103,8 @@ _BUILD: dict[str, Callable[[Any], Any]] = {
     "attitude": _attitude,
     "pose": _pose,
     "position": _position,
+    "velocity": lambda sensor: None,  # of ins alone, which has sensors of its own
+    "range": lambda sensor: None,
 }
 
 

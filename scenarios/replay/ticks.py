@@ -55,12 +55,11 @@ class Span(NamedTuple):
 
 
 class Ticker:
-    """Makes ticks of measurements; the first stream drives, if there are more of them than channels."""
+    """Makes ticks of measurements; the first stream drives, with `size` numbers, if there are more than channels."""
 
-    def __init__(self, channels: Sequence[Channel], streams: Sequence[Stream], log: Log, interval: str) -> None:
+    def __init__(self, channels: Sequence[Channel], streams: Sequence[Stream], log: Log, interval: str, size: int) -> None:
         self._channels, self._log, self._interval = channels, log, interval
         self.driver = streams[0] if len(streams) > len(channels) else None
-        size = 0 if self.driver is None else self.driver.quantity.size
         self.held = Measurements(np.zeros(0), np.zeros((0, size)), np.zeros(0, bool), np.zeros(0, int))
 
     def span(self, parts: Sequence[Measurements], now: float, begins: bool = False) -> Span:

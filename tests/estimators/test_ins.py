@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.stats import chi2
 
-from gnc import quaternion
+from gnc import dual_quaternion, quaternion
 from gnc.batch import batched
 from gnc.estimators.chart import difference, retraction
 from gnc.estimators.consistency import nees
@@ -64,6 +64,7 @@ def test_jacobians_of_step_and_of_every_sensor_are_those_of_finite_differences(f
     for kind, (n, m) in SIZES.items():
         z, R = rng.standard_normal(n), np.eye(m)
         z[:4] = quaternion.normalize(z[:4]) if kind in ("pose", "attitude") else z[:4]
+        z = dual_quaternion.from_pose(z[:4], z[4:7]) if kind == "pose" else z
         q_BM = quaternion.normalize(rng.standard_normal(4))
         sensor = InsSensor(kind=kind, R=R, q_BM=q_BM, place=np.array([3.0, 1.0, 2.0]), lever_at=3, delay_at=6)
         _, found = sensor.linearize(ins, z, belief, None)
@@ -106,7 +107,7 @@ def flight(trials, steps, sigma, form, aid, R, every=25, seed=0):
             z = x[:, 4:7] + np.sqrt(R) * rng.standard_normal((trials, 3))
             if aid == "pose":
                 turned = quaternion.mul(x[:, :4], quaternion.exp(np.sqrt(R) * rng.standard_normal((trials, 3))))
-                z = np.concatenate([turned, z], axis=1)
+                z = dual_quaternion.from_pose(turned, z)
             belief, _ = ins.update(belief, sensor, (z, np.ones(trials)))
     e = difference(ins.chart)(*ins.parts(belief), x, bias)
     return nees(e, belief.C)
