@@ -92,7 +92,9 @@ class InsFilter:
         """Move over h by a sample (..., 6) of gyro and accelerometer; one that is not valid is bridged by the last."""
         noise = self.arw, self.vrw, self.gyro_walk, self.acc_walk, np.asarray(self.coast_m_s2)
         kernel = _predict(self.form, self.extras, self.gravity_known)
-        *parts, sample, C = kernel(*self.parts(belief), belief.sample, belief.C, sample, valid, self.gravity_I, *noise, h)
+        *parts, sample, C = kernel(
+            *self.parts(belief), belief.sample, belief.C, sample, valid, self.gravity_I, *noise, h
+        )
         return self.with_parts(belief, tuple(parts), C)._replace(sample=sample)
 
     def transition(self, before: InsBelief, after: InsBelief, h: Array) -> Array:
@@ -176,6 +178,19 @@ def _predict(form: str, k: int, gravity_known: bool) -> Kernel:
         return *after, sample, C
 
     cores = jacobian.layout.outs[:parts]
-    names = (*jacobian.layout.names[:parts], "last", "C", "z", "valid", "gravity", "arw", "vrw", "gw", "aw", "coast", "h")
+    names = (
+        *jacobian.layout.names[:parts],
+        "last",
+        "C",
+        "z",
+        "valid",
+        "gravity",
+        "arw",
+        "vrw",
+        "gw",
+        "aw",
+        "coast",
+        "h",
+    )
     ins = (*cores, (6,), (n, n), (6,), (), (3,), (), (), (), (), (), ())
     return Kernel(predict, Layout(names, ins, (*cores, (6,), (n, n))))

@@ -27,8 +27,16 @@ from gnc.linalg import array, cross
 
 Array = Any
 
-SIZES = {"pose": (8, 6), "attitude": (4, 3), "position": (3, 3), "velocity": (3, 3), "body-velocity": (3, 3),
-         "range": (1, 1), "vector": (3, 3), "rest": (3, 3)}  # fmt: skip  numbers of z and of the residual
+SIZES = {
+    "pose": (8, 6),
+    "attitude": (4, 3),
+    "position": (3, 3),
+    "velocity": (3, 3),
+    "body-velocity": (3, 3),
+    "range": (1, 1),
+    "vector": (3, 3),
+    "rest": (3, 3),
+}  # fmt: skip  numbers of z and of the residual
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,9 +82,7 @@ def _expected(kind: str, z: Array, x: Array, w_B: Array, lever: Array, q_BM: Arr
 
 
 @functools.cache
-def _residual(
-    kind: str, form: str, k: int, gravity_known: bool, lever_at: int | None, delay_at: int | None
-) -> Kernel:
+def _residual(kind: str, form: str, k: int, gravity_known: bool, lever_at: int | None, delay_at: int | None) -> Kernel:
     """Return the kernel (z, x, bias[, extras], sample, gravity, lever, q_BM, place) -> y, dy/de."""
     chart = (FORMS[form], vector(6), *([vector(k)] if k else []))
 

@@ -26,9 +26,7 @@ Array = Any
 
 HEAD = 60  # lines in which the data begin
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
-UNIT = re.compile(
-    r"[\[(].*[\])]|-|1|%|[munk]?(s|m|T|g|g0|rad|deg|Hz|V|A|K|N|G|gauss)([ */.^]?-?[\w^()-]+)*|(deg|rad|m|km)/?s(\^?2|/s)?|°.*|[uµ]T"
-)
+UNIT = re.compile(r"[\[(].*[\])]|-|1|%|°.*|[uµmnk]?(s|m|T|g|g0|rad|deg|Hz|V|A|K|N|G|gauss)([ */.^]?-?[\w^()-]+)*")
 CSV_BLOCK = 1 << 21  # bytes read at a time
 NULLS = ["", "NA", "N/A", "null", "NULL", "None", "-", "nan", "NaN", "NAN"]
 

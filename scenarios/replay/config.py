@@ -234,7 +234,9 @@ class Replay(Section):
             raise InputError(f"sensors: {count[0]} gyros and {count[1]} accelerometers; ins is driven by one of each")
         for s in self.sensors:
             if (s.kind == "gyro" and s.arw is None) or (s.kind == "accelerometer" and s.vrw is None):
-                raise InputError(f"sensors.{s.name}: its random walk is missing; give {'arw' if s.kind == 'gyro' else 'vrw'}")
+                raise InputError(
+                    f"sensors.{s.name}: its random walk is missing; give {'arw' if s.kind == 'gyro' else 'vrw'}"
+                )
             if getattr(s, "observer", None) is not None:
                 raise InputError(f"sensors.{s.name}.observer: ins knows no observer; leave it out")
         if not any(s.kind in ("pose", "position", "velocity", "range") for s in self.sensors):

@@ -1,8 +1,8 @@
 """The small face behind which replay drives its filters, and what they share.
 
 It moves with a sample of its driver (gyro, or known inputs), held over h, or coasts without it (None); `end` is the
-driver's sample at the end of h, valid if there is one. What is recorded is found for many beliefs at once, stacked along
-the first axis.
+driver's sample at the end of h, valid if there is one. What is recorded is found for many beliefs at once, stacked
+along the first axis.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from gnc import dual_quaternion, quaternion
 from gnc.errors import InputError
 from gnc.estimators.imu_filter import aligned
-from gnc.estimators.imu_rest import MOST_ACC, MOST_GYRO, WINDOW_S, ImuNoise, resting
+from gnc.estimators.imu_rest import WINDOW_S, ImuNoise, resting
 from gnc.estimators.ins import InsFilter
 from gnc.estimators.ins_sensors import InsSensor
 from gnc.models.sensors import Measurement
@@ -24,6 +24,8 @@ from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stream import Measurements, Stream
 
 REST_STEP_S = 0.1  # between two zero velocities
+QUIET, STILL = 1.5, np.array([1e-3, 0.02])  # deviations at rest: of the sensors' noise, and beside it [rad/s, m/s^2]
+BIAS_DEG_S = 0.5  # of a gyro's bias, if nothing is stated: that of an IMU of unknown make
 LEVEL, HEADING = np.radians(5.0), np.radians(60.0)  # of an attitude from one sample of the accelerometer
 
 
@@ -68,7 +70,8 @@ class Inertial(Driven):
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief at the first pose."""
         v_I = quaternion.rotate(first.q_IB, np.array(start.v_B))
-        sigmas = start.sigma_velocity_m_s, np.radians(start.sigma_bias_deg_s), self._chosen.sigma_acc_bias_m_s2
+        bias_deg_s = start.sigma_bias_deg_s if "sigma_bias_deg_s" in start.model_fields_set else BIAS_DEG_S
+        sigmas = start.sigma_velocity_m_s, np.radians(bias_deg_s), self._chosen.sigma_acc_bias_m_s2
         C = given(start)
         C = blocks(first.C, *map(variance, sigmas), np.diag(np.square(self._sigmas))) if C is None else C
         bias = np.concatenate([start.bias, np.zeros(3)])
@@ -112,10 +115,14 @@ def _sensor(s: Any) -> InsSensor:
     if s.kind == "velocity":
         kind = "velocity" if s.frame == "inertial" else "body-velocity"
         return InsSensor(kind=kind, R=variance(s.sigma_m_s), lever_B=s.lever_m, q_BM=s.q_BS)
-    constant = not isinstance(s.reference, str) and not isinstance(s.reference[0], str) if s.kind != "position" else False
+    constant = (
+        not isinstance(s.reference, str) and not isinstance(s.reference[0], str) if s.kind != "position" else False
+    )
     if s.kind in ("position", "range"):
         place = s.reference if constant else (0.0, 0.0, 0.0)
-        return InsSensor(kind=s.kind, R=variance(s.sigma_m, 3 if s.kind == "position" else 1), lever_B=s.lever_m, place=place)
+        return InsSensor(
+            kind=s.kind, R=variance(s.sigma_m, 3 if s.kind == "position" else 1), lever_B=s.lever_m, place=place
+        )
     place = np.array(s.reference) if constant else np.zeros(3)
     sigma, mounted = np.radians(s.sigma_deg), s.q_BS
     if s.kind == "magnetometer":
@@ -152,6 +159,8 @@ class Pairing:
         chosen, sensors = replay.filter, {f"sensors.{s.name}": s for s in replay.sensors}
         self._turns = [np.array(sensors[s.name].q_BS) for s in streams[:2]]
         self._rests = chosen.kind == "ins" and chosen.rest_sigma_m_s > 0.0
+        noises = (s.arw if s.kind == "gyro" else s.vrw for s in (sensors[stream.name] for stream in streams[:2]))
+        self._walks = np.array(list(noises), float)
         self._last, self._past, self._rested = np.zeros((0, 4)), np.zeros((0, 7)), -np.inf
 
     def __call__(self, block: Block, truth: bool) -> Block:
@@ -172,9 +181,12 @@ class Pairing:
         rows = np.concatenate([self._past, np.concatenate([m.t[:, None], m.z], axis=1)])
         skip, chosen = len(self._past), list[int]()
         if len(rows) > 2:
-            window = max(int(WINDOW_S / float(np.median(np.diff(rows[:, 0])))), 10)
-            limits = ImuNoise(0.0, 0.0, 0.0, 0.0, 1, MOST_GYRO, MOST_ACC, 0.0)
-            for k in np.flatnonzero(resting(rows[:, 1:4], rows[:, 4:], skip, window, limits)) if len(rows) > window else ():
+            dt = float(np.median(np.diff(rows[:, 0])))
+            window, walks = max(int(WINDOW_S / dt), 10), self._walks / np.sqrt(dt)
+            limits = ImuNoise(0.0, 0.0, 0.0, 0.0, 1, *(QUIET * walks + STILL), 0.0)
+            for k in (
+                np.flatnonzero(resting(rows[:, 1:4], rows[:, 4:], skip, window, limits)) if len(rows) > window else ()
+            ):
                 if m.t[k] >= self._rested + REST_STEP_S:
                     self._rested = float(m.t[k])
                     chosen.append(int(k))
@@ -189,6 +201,8 @@ class InsStarter(Starter):
     def __init__(self, replay: config.Replay, inertial: Inertial) -> None:
         super().__init__(replay.start, True)
         self._sensors, self._kinds = inertial.sensors, {s.name: s.kind for s in replay.sensors}
+        late = {s.name: replay.start.sigma_velocity_m_s * getattr(s, "sigma_delay_s", 0.0) for s in replay.sensors}
+        self._loose = {s.name: np.hypot(getattr(s, "sigma_lever_m", 0.0), late[s.name]) for s in replay.sensors}
         self._q: tuple[Array, Array] | None = None
         self._r: tuple[Array, Array] | None = None
         if replay.start.q_IB is not None:
@@ -214,7 +228,8 @@ class InsStarter(Starter):
             self._q = q, turn.T @ np.diag([LEVEL, LEVEL, HEADING]) ** 2 @ turn
         if kind in ("pose", "position") and self._r is None and self._q is not None:
             place = dual_quaternion.to_pose(z)[1] if kind == "pose" else z
-            self._r = place - quaternion.rotate(self._q[0], np.array(s.lever_B)), R[-3:, -3:]
+            loose = self._loose[name]  # lever arm and time offset are not known yet
+            self._r = place - quaternion.rotate(self._q[0], np.array(s.lever_B)), R[-3:, -3:] + loose**2 * np.eye(3)
         if self._q is None or self._r is None:
             return None
         return First(self._q[0], self._r[0], blocks(self._q[1], self._r[1]))

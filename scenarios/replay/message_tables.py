@@ -67,7 +67,9 @@ def _flatten(path: str, content: Any, row: dict[str, Any]) -> None:
     if isinstance(content, (bool, int, float, np.number)):
         row[path] = content.item() if isinstance(content, np.generic) else content
     elif isinstance(content, dict) or hasattr(content, "__dataclass_fields__"):
-        fields = content if isinstance(content, dict) else {n: getattr(content, n) for n in content.__dataclass_fields__}
+        fields = (
+            content if isinstance(content, dict) else {n: getattr(content, n) for n in content.__dataclass_fields__}
+        )
         for name, value in fields.items():
             if name != "__msgtype__":
                 _flatten(f"{path}.{name}" if path else name, value, row)
@@ -162,4 +164,6 @@ def _decoder(encoding: str, schema: Any) -> Callable[[bytes], Any] | None:
         name = head.removeprefix("MSG:").strip()
         types |= get_types_from_msg(body, name if "/msg/" in name else name.replace("/", "/msg/", 1))
     store.register(types)
-    return lambda data: store.deserialize_cdr(data, schema.name if "/msg/" in schema.name else schema.name.replace("/", "/msg/", 1))
+    return lambda data: store.deserialize_cdr(
+        data, schema.name if "/msg/" in schema.name else schema.name.replace("/", "/msg/", 1)
+    )

@@ -17,7 +17,7 @@ from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stepper import MOST, Passed, Stepper
 from gnc.scenarios.replay.stream import Measurements, Stream
-from gnc.scenarios.replay.ticks import SAME_S, Span, Ticker, at
+from gnc.scenarios.replay.ticks import SAME_S, Span, Ticker, at, cut
 from gnc.trees import mapped
 
 Array = Any
@@ -43,7 +43,10 @@ class Runner:
         trials: int = 1,
     ) -> None:
         self._filter, self._channels, self.streams, self._results = filter_, channels, streams, results
-        self._ticker, self._stepper = Ticker(channels, streams, log, interval, filter_.sample_size), Stepper(filter_, channels, trials)
+        self._ticker, self._stepper = (
+            Ticker(channels, streams, log, interval, filter_.sample_size),
+            Stepper(filter_, channels, trials),
+        )
         self.starter, self._start_t = starter, starter.start.t
         self.belief: Any = None
         self.now, self._gated_from = math.nan, math.inf
@@ -106,7 +109,7 @@ class Runner:
             span = span.part(n, len(span.t))
 
     def _until_doubt(self, t: Array, passed: Passed) -> tuple[int, bool]:
-        """Return how many ticks count until no sensor has agreed for `patience_s`, and whether the covariance grows then.
+        """Return how many ticks count until no sensor has agreed for `patience_s`, and whether C grows then.
 
         All sensors are let in then for a tenth of the patience. A filter with which one sensor agrees is not lost: the
         others stay refused.
@@ -138,7 +141,7 @@ class Runner:
         for i, (tick, innovation) in enumerate(passed.said):
             known = int(np.searchsorted(tick, n))
             if known:
-                self._results.innovations(i, span.t[tick[:known]], mapped(lambda x: x[:known], innovation))
+                self._results.innovations(i, span.t[tick[:known]], cut(innovation, known))
         if span.noted.any():
             self._note(span.t[span.noted], mapped(lambda x: x[:n][span.noted], passed.after))
 

@@ -22,7 +22,7 @@ from gnc.estimators.chart import difference, retraction
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.results import BesideTruth
 from gnc.scenarios.replay.run import Runner
-from gnc.scenarios.replay.ticks import Span
+from gnc.scenarios.replay.ticks import Span, cut
 from gnc.scenarios.replay.truth import SHAPES, Track
 from gnc.trees import mapped
 
@@ -173,9 +173,8 @@ class SmoothingRunner(Runner):
             n = len(part.t)
             C = np.array(after.C[:n])
             C[n - 1] = self.belief.C  # which may have grown
-            parts = [mapped(lambda x: x[:n], self._filter.parts(belief)) for belief in (after, predicted)]
-            beliefs = mapped(lambda x: x[:n], after)
-            flown.append(Flown(beliefs, C, parts[0], predicted.C[:n], parts[1], coasted[:n] @ held[:n]))
+            parts = [cut(self._filter.parts(belief), n) for belief in (after, predicted)]
+            flown.append(Flown(cut(after, n), C, parts[0], predicted.C[:n], parts[1], coasted[:n] @ held[:n]))
         return _joined(flown)
 
 
@@ -196,9 +195,7 @@ class Following(NamedTuple):
     F: Array
 
 
-def smoothed(
-    filter_: Driven, flown: Flown, following: Following | None
-) -> tuple[tuple[Array, ...], Array, Following]:
+def smoothed(filter_: Driven, flown: Flown, following: Following | None) -> tuple[tuple[Array, ...], Array, Following]:
     """Return parts and covariances of ticks, and what the ticks before them ask of their first."""
     minus, plus, n = difference(filter_.chart), retraction(filter_.chart), len(flown.C)
     parts, C = [np.array(part) for part in flown.parts], np.array(flown.C)

@@ -1,8 +1,9 @@
 """A log as named tables of columns, read in chunks, whatever the format of the file.
 
-One table per file in CSV and Parquet, per topic in MCAP, ROS 2 bags and ULog (`message_tables`); a folder of such files is a log with a table per file. HDF5 has a table per
-group, NPZ per prefix of `table/column`, MAT per structure; columns at the top level form the table "". An array with
-several columns, w (n, 3), is the columns w[0], w[1], w[2].
+One table per file in CSV and Parquet, per topic in MCAP, ROS 2 bags and ULog (`message_tables`); a folder of CSV or
+Parquet files is a log with a table per file. HDF5 has a table per group, NPZ per prefix of `table/column`, MAT per
+structure; columns at the top level form the table "". An array with several columns, w (n, 3), is the columns w[0],
+w[1], w[2].
 """
 
 from __future__ import annotations

@@ -51,13 +51,15 @@ class Span(NamedTuple):
 
     def part(self, first: int, last: int) -> Span:
         """Return some of them."""
-        return mapped(lambda x: x if x is None else x[first:last], self)
+        return cut(self, last, first)
 
 
 class Ticker:
     """Makes ticks of measurements; the first stream drives, with `size` numbers, if there are more than channels."""
 
-    def __init__(self, channels: Sequence[Channel], streams: Sequence[Stream], log: Log, interval: str, size: int) -> None:
+    def __init__(
+        self, channels: Sequence[Channel], streams: Sequence[Stream], log: Log, interval: str, size: int
+    ) -> None:
         self._channels, self._log, self._interval = channels, log, interval
         self.driver = streams[0] if len(streams) > len(channels) else None
         self.held = Measurements(np.zeros(0), np.zeros((0, size)), np.zeros(0, bool), np.zeros(0, int))
@@ -136,6 +138,11 @@ def _reading(channel: Channel, m: Measurements, t: Array) -> Reading:
     z = m.z[:, : m.z.shape[1] - extra]
     flags = spread(np.ones(len(m.t))), spread(m.valid.astype(float))
     return Reading(spread(z), *flags, None if env is None else mapped(spread, env))
+
+
+def cut(tree: Tree, last: int, first: int = 0) -> Tree:
+    """Return some rows of a tree of arrays."""
+    return mapped(lambda x: x if x is None else x[first:last], tree)
 
 
 def at(tree: Tree, k: int) -> Tree:

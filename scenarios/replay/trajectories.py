@@ -24,7 +24,10 @@ ROWS = 16384  # at a time
 NUMBER = {"type": "number"}
 XYZ = {"type": "object", "properties": dict.fromkeys("xyz", NUMBER)}
 TIME = {"type": "object", "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}}}
-POSE = {"type": "object", "properties": {"position": XYZ, "orientation": {**XYZ, "properties": dict.fromkeys("xyzw", NUMBER)}}}
+POSE = {
+    "type": "object",
+    "properties": {"position": XYZ, "orientation": {**XYZ, "properties": dict.fromkeys("xyzw", NUMBER)}},
+}
 SCHEMA = {"title": "foxglove.PoseInFrame", "type": "object",
           "properties": {"timestamp": TIME, "frame_id": {"type": "string"}, "pose": POSE}}  # fmt: skip
 
@@ -64,7 +67,11 @@ def _ephemeris(kind: str) -> Callable[[Path, Array, int], None]:
 
     def write_(path: Path, estimates: Array, origin_ns: int) -> None:
         ends = _epochs(estimates["t"][[0, -1]].astype(float), origin_ns)
-        lines = [f"CCSDS_{kind}_VERS = {'1.0' if kind == 'AEM' else '2.0'}", f"CREATION_DATE = {ends[1]}", "ORIGINATOR = GNC"]
+        lines = [
+            f"CCSDS_{kind}_VERS = {'1.0' if kind == 'AEM' else '2.0'}",
+            f"CREATION_DATE = {ends[1]}",
+            "ORIGINATOR = GNC",
+        ]
         lines += ["", "META_START", *meta, f"START_TIME = {ends[0]}", f"STOP_TIME = {ends[1]}"]
         lines += ["ATTITUDE_TYPE = QUATERNION", "QUATERNION_TYPE = LAST"] if kind == "AEM" else []
         lines += ["META_STOP", *(["", "DATA_START"] if kind == "AEM" else [""])]
@@ -73,7 +80,8 @@ def _ephemeris(kind: str) -> Callable[[Path, Array, int], None]:
             for t, r, q, v in _parts(estimates):
                 rows = q if kind == "AEM" else np.concatenate([r, v], axis=1) / 1e3
                 file.writelines(
-                    f"{epoch} {' '.join(f'{x:.15g}' for x in row)}\n" for epoch, row in zip(_epochs(t, origin_ns), rows, strict=True)
+                    f"{epoch} {' '.join(f'{x:.15g}' for x in row)}\n"
+                    for epoch, row in zip(_epochs(t, origin_ns), rows, strict=True)
                 )
             file.write("DATA_STOP\n" if kind == "AEM" else "")
 
@@ -95,8 +103,13 @@ def _mcap(path: Path, estimates: Array, origin_ns: int) -> None:
     schema = writer.register_schema("foxglove.PoseInFrame", "jsonschema", json.dumps(SCHEMA).encode())
     channel = writer.register_channel("/estimate", "json", schema)
     for t, r, q, _ in _parts(estimates):
-        for time, place, turn in zip((origin_ns + np.rint(1e9 * t).astype(np.int64)).tolist(), r.tolist(), q.tolist(), strict=True):
-            pose = {"position": dict(zip("xyz", place, strict=True)), "orientation": dict(zip("xyzw", turn, strict=True))}
+        for time, place, turn in zip(
+            (origin_ns + np.rint(1e9 * t).astype(np.int64)).tolist(), r.tolist(), q.tolist(), strict=True
+        ):
+            pose = {
+                "position": dict(zip("xyz", place, strict=True)),
+                "orientation": dict(zip("xyzw", turn, strict=True)),
+            }
             stamp = {"sec": time // 10**9, "nsec": time % 10**9}
             content = json.dumps({"timestamp": stamp, "frame_id": "world", "pose": pose}).encode()
             writer.add_message(channel, time, content, time)

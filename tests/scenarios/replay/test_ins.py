@@ -34,6 +34,7 @@ columns = {names("truth", 4)}
 position = {names("place", 3)}
 order = "wxyz"
 """
+START = "start = { sigma_bias_deg_s = 1.0 }\n"
 GNSS = f"""
 [[sensors]]
 name = "gnss"
@@ -61,7 +62,9 @@ def drive(seed=0, still_s=0.0):
     s = np.clip(t - still_s, 0.0, None)[:, None]
     ramp = 1.0 - np.exp(-((0.5 * s) ** 3))
     r = ramp * np.concatenate([5.0 * np.sin(0.4 * s), 4.0 * np.sin(0.61 * s + 0.3), 1.0 * np.sin(0.9 * s)], axis=1)
-    q = quaternion.from_euler321(ramp * np.concatenate([0.9 * np.sin(0.5 * s), 0.3 * np.sin(0.8 * s), 0.3 * np.cos(1.1 * s)], axis=1))
+    q = quaternion.from_euler321(
+        ramp * np.concatenate([0.9 * np.sin(0.5 * s), 0.3 * np.sin(0.8 * s), 0.3 * np.cos(1.1 * s)], axis=1)
+    )
     dt = t[1] - t[0]
     a = np.zeros_like(r)
     a[1:-1] = (r[2:] - 2.0 * r[1:-1] + r[:-2]) / dt**2
@@ -86,7 +89,9 @@ def test_biases_lever_arm_and_delay_are_found_within_four_sigma_and_smoothing_he
     write_log(tmp_path / "log.npz", {"": drive()})
     rms = {}
     for output in ("", "output = { smooth = true }\n"):
-        session, outcome = replayed(tmp_path / "log.npz", output + IMU + GNSS + COMPASS, tmp_path / f"out{len(output)}")
+        session, outcome = replayed(
+            tmp_path / "log.npz", START + output + IMU + GNSS + COMPASS, tmp_path / f"out{len(output)}"
+        )
         last = session.results.estimates()[-1]
         assert outcome["lost_s"] is None and not outcome["failures"] and not outcome["recoveries"]
         rms[output] = outcome["truth"]["rms_deg"], outcome["truth"]["rms_m"]
@@ -103,7 +108,7 @@ def test_biases_lever_arm_and_delay_are_found_within_four_sigma_and_smoothing_he
 
 def test_without_a_compass_the_heading_comes_from_the_motion(tmp_path):
     write_log(tmp_path / "log.npz", {"": drive(seed=1)})
-    _, outcome = replayed(tmp_path / "log.npz", "score = { from_s = 25.0 }\n" + IMU + GNSS, tmp_path / "out")
+    _, outcome = replayed(tmp_path / "log.npz", START + "score = { from_s = 25.0 }\n" + IMU + GNSS, tmp_path / "out")
     assert outcome["truth"]["rms_deg"] < 1.5
     assert outcome["sensors"]["gnss"]["nis"] == pytest.approx(3.0, rel=0.2)  # 400 fixes: 4 sigma
 
@@ -114,15 +119,18 @@ def test_poses_ranges_velocities_and_rest_serve_too(tmp_path):
     v = np.gradient(r, 1.0 / RATE, axis=0) + 0.1 * rng.standard_normal(r.shape)
     places = np.array([[20.0, 0.0, 3.0], [-10.0, 15.0, -2.0], [0.0, -12.0, 6.0]])
     due = np.arange(len(r)) % 20 == 0
-    toml = 'start = { q_IB = [1.0, 0.0, 0.0, 0.0], r_IB = [0.0, 0.0, 0.0], sigma_attitude_deg = 20.0 }\n' + IMU.replace(
-        'kind = "ins"', 'kind = "ins"\nrest_sigma_m_s = 0.02\nsigma_gravity_m_s2 = 0.05'
+    toml = (
+        "start = { q_IB = [1, 0, 0, 0], r_IB = [0, 0, 0], sigma_attitude_deg = 20, sigma_bias_deg_s = 1.0 }\n"
+        + IMU.replace('kind = "ins"', 'kind = "ins"\nrest_sigma_m_s = 0.02\nsigma_gravity_m_s2 = 0.05')
     )
     for i, place in enumerate(places):
         d = np.linalg.norm(r - place, axis=1) + 0.05 * rng.standard_normal(len(r))
         columns[f"d{i}"] = np.where(due, d, np.nan)
-        toml += f'[[sensors]]\nname = "d{i}"\nkind = "range"\ncolumns = ["d{i}"]\nsigma_m = 0.05\nreference = {place.tolist()}\n'
+        toml += f'[[sensors]]\nname = "d{i}"\nkind = "range"\ncolumns = ["d{i}"]\nsigma_m = 0.05\n'
+        toml += f"reference = {place.tolist()}\n"
     columns |= named("v", np.where(due[:, None], 3.6 * v, np.nan))
-    toml += f'[[sensors]]\nkind = "velocity"\ncolumns = {names("v", 3)}\nframe = "inertial"\nunit = "km/h"\nsigma_m_s = 0.1\n'
+    toml += f'[[sensors]]\nkind = "velocity"\ncolumns = {names("v", 3)}\nframe = "inertial"\nunit = "km/h"\n'
+    toml += "sigma_m_s = 0.1\n"
     write_log(tmp_path / "log.npz", {"": columns})
     session, outcome = replayed(tmp_path / "log.npz", toml, tmp_path / "out")
     assert outcome["sensors"]["rest"]["used"] > 40

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from gnc import dual_quaternion, quaternion
+from gnc import quaternion
 from gnc.scenarios.replay.log_writer import write_log
 from tests.scenarios.replay.flights import named, names, replayed
 
@@ -38,16 +38,25 @@ sigma_m = 0.05
 """
 J = np.diag([1.0, 2.0, 2.5])
 GYRO_MEKF = 'filter = { kind = "gyro-mekf", gate_probability = 1.0 }\nlog = { time = "t" }\n' + SENSORS + TRUTH
-MEKF = f"""
+MEKF = (
+    f"""
 log = {{ time = "t" }}
 filter = {{ kind = "mekf", J = {J.tolist()}, torque_psd = 1e-3, gate_probability = 1.0 }}
 start = {{ sigma_rate_deg_s = 20.0 }}
-""" + SENSORS.split("[[sensors]]")[2].join(["[[sensors]]", ""]) + TRUTH
-KINEMATIC = """
+"""
+    + SENSORS.split("[[sensors]]")[2].join(["[[sensors]]", ""])
+    + TRUTH
+)
+KINEMATIC = (
+    """
 log = { time = "t" }
 filter = { kind = "dqekf-kinematic", acceleration_psd = 1e-2, gate_probability = 1.0 }
 start = { sigma_rate_deg_s = 20.0 }
-""" + POSE + TRUTH + f'position = {names("place", 3)}\n'
+"""
+    + POSE
+    + TRUTH
+    + f"position = {names('place', 3)}\n"
+)
 WRENCH = KINEMATIC.replace(
     '"dqekf-kinematic", acceleration_psd = 1e-2', f'"dqekf", mass = 1.0, J_com = {J.tolist()}, wrench_psd = 1e-3'
 )
@@ -84,7 +93,9 @@ def scored(tmp_path, toml, seed, output=""):
     e = quaternion.log(quaternion.mul(quaternion.conj(records["q_IB"]), records["truth_q_IB"]).astype(float))
     size = 3
     if "r_IB" in records.dtype.names:
-        d = quaternion.inverse_rotate(records["q_IB"].astype(float), (records["truth_r_IB"] - records["r_IB"]).astype(float))
+        d = quaternion.inverse_rotate(
+            records["q_IB"].astype(float), (records["truth_r_IB"] - records["r_IB"]).astype(float)
+        )
         e, size = np.concatenate([e, d], axis=1), 6
     k = len(records) // 2
     C = records["C"][k, :size, :size].astype(float)
