@@ -9,6 +9,7 @@ depend on. A symmetric matrix counts by its upper triangle.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -62,6 +63,23 @@ class _Kind(NamedTuple):
     observed: bool
 
 
+class _Recorded(NamedTuple):
+    """A recording, the numbers that it depends on, and those that it changes."""
+
+    recording: Recording
+    depends: np.ndarray
+    changes: np.ndarray
+
+
+class _Tangent(NamedTuple):
+    """A tick with derivatives: the slopes it begins with, and where those by state, draws and each noise end."""
+
+    tick: TangentTick
+    seeds: np.ndarray
+    ends: list[int]
+    noise: tuple[str, ...]
+
+
 @dataclass
 class LinearFlight:
     """The flight of the first trial of a loop; the other trials are those by which parameters depend on what is drawn.
@@ -87,8 +105,8 @@ class LinearFlight:
         self.slots = StateSlots(flying, examples, shared=self._shared)
         start = self.slots.pack(flying.state(), flying.waiting())
         self._start, self._start_slopes = start, np.nan_to_num(self.slopes(start)).T
-        self._ticks: dict[Any, list[tuple[Recording, np.ndarray, np.ndarray]]] = {}
-        self._tangents: dict[Any, TangentTick] = {}
+        self._ticks: dict[_Kind, list[_Recorded]] = {}
+        self._tangents: dict[tuple[int, bytes], _Tangent] = {}
         self.owner = self._symmetric()
         self.numbers = np.flatnonzero(self.owner == np.arange(len(self.owner)))  # places of the n numbers in slots
         self._moving = self._start_slopes[self.numbers].any(axis=1)
@@ -153,66 +171,63 @@ class LinearFlight:
     def _passage(
         self, k: int, end: int, z: np.ndarray, waiting: Waiting, acting: bool, observed: bool
     ) -> tuple[Passage, Waiting, np.ndarray]:
-        loop = self.loop
-        due = [(i, s.due(k)) for i, s in loop.measured]
-        kind = _Kind(tuple(d for _, d in due), loop.commanded.due(k), k < loop.steps, waiting if acting else Waiting(), observed)
-        recording, depends, changes = self._recorded(kind, z, k)
-        count = _longest(recording, k, end - k)
-        columns = depends[self._moving[depends]]
-        noise = {i.name: i.noise for i, d in due if d and i.noise is not None}
-        p, n = self._start_slopes.shape[1], len(columns)
-        ends = n + p + np.cumsum([0, *(stream.size for stream in noise.values())])
-        tick = self._tangent(kind, recording, columns, int(ends[-1]), noise)
-        dz = np.zeros((ends[-1], len(z)))
-        dz[:n] = self.owner[None, :] == self.numbers[columns][:, None]
-        after, slopes, made, made_slopes = tick.run(z, dz, k, count)
-        changed = self.numbers[changes]
-        A, D, B = self._split(slopes[:, changed], after[changed], n, p, noise, ends)
+        due = tuple(s.due(k) for _, s in self.loop.measured)
+        kind = _Kind(due, self.loop.commanded.due(k), k < self.loop.steps, waiting if acting else Waiting(), observed)
+        recorded = self._recorded(kind, z, k)
+        count = _longest(recorded.recording, k, end - k)
+        columns = recorded.depends[self._moving[recorded.depends]]
+        tangent = self._tangent(recorded, columns, due)
+        after, slopes, made, made_slopes = tangent.tick.run(z, tangent.seeds, k, count)
+        changed = self.numbers[recorded.changes]
+        A, D, B = self._split(slopes[:, changed], after[changed], tangent)
         seen = None
         if observed:
-            seen = Seen(made, _reader(recording, k), *self._split(made_slopes, made, n, p, noise, ends))
-        self._moving[changes] |= A.any(axis=1) | D.any(axis=1) | np.any([b.any(axis=1) for b in B.values()] or [False], axis=0)
-        return Passage(k, k + count, z[self.numbers], changes, columns, A, D, B, seen), recording.after, after
+            seen = Seen(made, _reader(recorded.recording, k), *self._split(made_slopes, made, tangent))
+        self._moving[recorded.changes] |= (slopes[:, changed] != 0.0).any(axis=0)
+        passage = Passage(k, k + count, z[self.numbers], recorded.changes, columns, A, D, B, seen)
+        return passage, recorded.recording.after, after
 
-    def _split(self, slopes: Any, values: Any, n: int, p: int, noise: Any, ends: Any) -> tuple[Any, Any, dict[str, Any]]:
+    def _split(self, slopes: Any, values: Any, tangent: _Tangent) -> tuple[Any, Any, dict[str, Any]]:
         """Divide slopes by what they are with respect to; a number that is NaN does not move."""
-        slopes = np.where(np.isfinite(values)[None], slopes, 0.0)
-        if not np.isfinite(slopes).all():
+        if not np.isfinite(slopes.sum()):
+            slopes = np.where(np.isfinite(values)[None], slopes, 0.0)
+            self.kinks |= not np.isfinite(slopes).all()
             slopes = np.where(np.isfinite(slopes), slopes, 0.0)
-            self.kinks = True
-        A, D, *rest = np.split(slopes.T, [n, *ends[:-1]], axis=1)
-        return A, D, dict(zip(noise, rest, strict=True))
+        A, D, *rest = (slopes[a:b].T for a, b in itertools.pairwise(tangent.ends))
+        return A, D, dict(zip(tangent.noise, rest, strict=True))
 
     kinks = False  # whether a derivative had no value, at a kink of the nominal flight, and was left out
 
-    def _tangent(self, kind: _Kind, recording: Recording, columns: Any, directions: int, noise: Any) -> TangentTick:
-        key = id(recording), columns.tobytes()
-        if key not in self._tangents:
-            p, n, at = self._start_slopes.shape[1], len(columns), len(columns) + self._start_slopes.shape[1]
-            blocks = {}
-            for stream in noise.values():
-                blocks[stream] = np.zeros((directions, stream.size))
-                blocks[stream][at : at + stream.size] = np.eye(stream.size)
-                at += stream.size
+    def _tangent(self, recorded: _Recorded, columns: np.ndarray, due: tuple[bool, ...]) -> _Tangent:
+        """Return a tick with its derivatives along these columns, what is drawn, and the noise of what is due."""
+        key = id(recorded.recording), columns.tobytes()
+        if key in self._tangents:
+            return self._tangents[key]
+        noise = {i.name: i.noise for (i, _), d in zip(self.loop.measured, due, strict=True) if d and i.noise is not None}
+        sizes = [len(columns), self._start_slopes.shape[1], *(stream.size for stream in noise.values())]
+        ends = [0, *itertools.accumulate(sizes)]
+        blocks = dict(zip(noise.values(), np.split(np.eye(ends[-1]), ends[1:-1], axis=1)[2:], strict=True))
 
-            def drawn(values: np.ndarray) -> np.ndarray:
-                block = np.zeros((directions, values.shape[1]))
-                block[n : n + p] = self.slopes(values)
-                return block
+        def drawn(values: np.ndarray) -> np.ndarray:
+            block = np.zeros((ends[-1], values.shape[1]))
+            block[ends[1] : ends[2]] = self.slopes(values)
+            return block
 
-            def given(one: Input) -> np.ndarray | None:
-                if not one.trial_step or one.memory is None:
-                    return None
-                return drawn(np.nan_to_num(one.memory.reshape(self.trials, -1)))
+        def given(one: Input) -> np.ndarray | None:
+            if not one.trial_step or one.memory is None:
+                return None
+            return drawn(np.nan_to_num(one.memory.reshape(self.trials, -1)))
 
-            self._tangents[key] = TangentTick(recording, directions, given, blocks, drawn)
-        return self._tangents[key]
+        seeds = np.zeros((ends[-1], len(self.owner)))
+        seeds[: len(columns)] = self.owner[None, :] == self.numbers[columns][:, None]
+        tick = TangentTick(recorded.recording, ends[-1], given, blocks, drawn)
+        return self._tangents.setdefault(key, _Tangent(tick, seeds, ends, tuple(noise)))
 
-    def _recorded(self, kind: _Kind, z: np.ndarray, k: int) -> tuple[Recording, np.ndarray, np.ndarray]:
-        """Return a recording that holds at a tick, the numbers that it depends on, and those that it changes."""
+    def _recorded(self, kind: _Kind, z: np.ndarray, k: int) -> _Recorded:
+        """Return a recording that holds at a tick."""
         known = self._ticks.setdefault(kind, [])
         for one in known:
-            if all(guard.holds(k) for guard in one[0].clock.guards):
+            if all(guard.holds(k) for guard in one.recording.clock.guards):
                 return one
         observe = (lambda moment: moment[1:]) if kind.observed else None
         opaque: dict[str, str] = {}
@@ -222,7 +237,7 @@ class LinearFlight:
         except (TypeError, ValueError) as error:
             raise NotRecordable(error) from error
         self.differenced |= {cut.name for cut in recording.recorder.cuts}
-        known.append((recording, *self._structure(recording)))
+        known.append(_Recorded(recording, *self._structure(recording)))
         return known[-1]
 
     def _structure(self, recording: Recording) -> tuple[np.ndarray, np.ndarray]:
