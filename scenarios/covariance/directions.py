@@ -114,8 +114,8 @@ class MovedDraws(Draws):
         return Quiet(len(self.trials), size)
 
 
-def prepared(mission: Mission, plan: Plan) -> Prepared:
-    """Build the mission of a plan's trial with all its rows."""
+def prepared(mission: Mission, plan: Plan, truth: Mapping[str, Any] | None = None) -> Prepared:
+    """Build the mission of a plan's trial with all its rows; fields in `truth` are changed without software's knowing."""
     (group,) = dispersal.groups(mission, plan.seed, np.array([plan.trial]))
     changed, fields, rows = group.mission, dict(group.fields), len(plan.moves)
     for key, values in group.fields.items():
@@ -124,6 +124,8 @@ def prepared(mission: Mission, plan: Plan) -> Prepared:
             numbers = np.linalg.pinv(spread) @ (np.ravel(values) - centre)
             fields[key] = (centre + plan.rows(key, numbers) @ spread.T).reshape(rows, *values.shape[1:])
             changed = dispersal.with_field(changed, key.split("."), fields[key])
+    for key, value in (truth or {}).items():
+        changed = dispersal.with_field(changed, key.split("."), value)
     trials = np.full(rows, plan.trial)
     return prepare(Group(changed, group.nominal, trials, fields), plan.seed, MovedDraws(plan.seed, trials, plan=plan))
 

@@ -39,7 +39,8 @@ class LinearResult:
     slopes: dict[str, Array] = field(default_factory=dict)  # signal -> (times, size, drawn)
     noise: dict[str, dict[str, Array]] = field(default_factory=dict)  # signal -> instrument -> (times, size, size)
     samples: Any = None  # xarray Dataset of sampled trials
-    fisher: Any = None
+    modes: dict[str, list[str]] = field(default_factory=dict)
+    sigma_of: dict[str, str] = field(default_factory=dict)  # signal -> that of what the filter believes of it
     differenced: tuple[str, ...] = ()  # parts in Python
     kinks: bool = False
 
@@ -124,12 +125,13 @@ def linear_covariance(
     flight = TypicalFlight(mission, trial, seed)
     linear, plan, loop = flight.linear, flight.plan, flight.prepared.loop
     names, observers = judged_signals(flight.prepared), _Observers(flight)
-    result = LinearResult(trial, plan.theta, dict(plan.parts), np.zeros(0))
+    result = LinearResult(trial, plan.theta, dict(plan.parts), np.zeros(0), modes=dict(flight.prepared.modes))
+    result.sigma_of = {name: signal.sigma for name, signal in names.items() if signal.sigma}
     n, rng = len(linear.numbers), np.random.default_rng([seed, trial, 25])
-    free = np.concatenate([np.arange(plan.count)[s] for name, s in plan.parts.items() if varied is None or name in varied] or [[]])
     change = np.zeros((plan.count, samples))
-    free = free.astype(int)
-    change[free] = rng.standard_normal((len(free), samples)) - plan.theta[free, None]
+    for name, part in plan.parts.items():
+        if varied is None or name in varied:
+            change[part] = rng.standard_normal(change[part].shape) - plan.theta[part, None]
     spread = _Spreading(linear.start_slopes(), {name: np.zeros((n, n)) for name in flight.noises}, np.zeros((n, samples)), rng)
     history, times = History(flight.prepared.signals), []
     for passage in linear.passages(loop.records):
