@@ -163,8 +163,14 @@ class LinearFlight:
             passage, after, z = self._passage(k, end, z, waiting, acting, acting and observed(k))
             yield passage
             late = passage.end - k
-            waiting = after if acting else Waiting(
-                waiting.belief + late, tuple(m + late for m in waiting.marks), tuple((a + late, n) for a, n in waiting.taken)
+            waiting = (
+                after
+                if acting
+                else Waiting(
+                    waiting.belief + late,
+                    tuple(m + late for m in waiting.marks),
+                    tuple((a + late, n) for a, n in waiting.taken),
+                )
             )
             k = passage.end
 
@@ -203,7 +209,9 @@ class LinearFlight:
         key = id(recorded.recording), columns.tobytes()
         if key in self._tangents:
             return self._tangents[key]
-        noise = {i.name: i.noise for (i, _), d in zip(self.loop.measured, due, strict=True) if d and i.noise is not None}
+        noise = {
+            i.name: i.noise for (i, _), d in zip(self.loop.measured, due, strict=True) if d and i.noise is not None
+        }
         sizes = [len(columns), self._start_slopes.shape[1], *(stream.size for stream in noise.values())]
         ends = [0, *itertools.accumulate(sizes)]
         blocks = dict(zip(noise.values(), np.split(np.eye(ends[-1]), ends[1:-1], axis=1)[2:], strict=True))

@@ -13,6 +13,7 @@ import typer
 from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios import exits
+from gnc.scenarios.covariance.command import covariance
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
 from gnc.scenarios.export import app as export
@@ -190,6 +191,7 @@ def _fly(
         raise typer.Exit(CHECK_FAILED)
 
 
+app.command("covariance")(covariance)
 app.command("replay")(replay)
 app.command("tune")(tune)
 app.command("calibrate")(calibrate)

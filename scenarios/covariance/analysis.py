@@ -21,7 +21,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.scenarios.covariance.directions import TypicalFlight
-from gnc.scenarios.covariance.propagate import LinearResult, Progress, judged_signals, linear_covariance
+from gnc.scenarios.covariance.propagate import LinearResult, Progress, linear_covariance
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Judged, resolve
 from gnc.scenarios.missions.requirements.statistic import StatisticPart
@@ -129,7 +129,11 @@ class Covariance:
         n, worst = len(self.flights), 0.0
         for window in self.windows.values():
             for signal in (s for s in window.signals if "error" in s):
-                left = [self.flights[:i] + self.flights[i + 1 :] for i in range(n)] if n > 2 else [[f] for f in self.flights]
+                left = (
+                    [self.flights[:i] + self.flights[i + 1 :] for i in range(n)]
+                    if n > 2
+                    else [[f] for f in self.flights]
+                )
                 sigmas = np.sqrt([np.trace(self.total(signal, f)[window.times].mean(axis=0)) for f in left])
                 spread = np.sqrt((n - 1.0) / n * np.square(sigmas - sigmas.mean()).sum()) if n > 2 else sigmas.std()
                 worst = max(worst, float(spread / sigmas.mean()) if sigmas.mean() > 0.0 else 0.0)
@@ -157,7 +161,9 @@ def linearity(mission: Mission, result: LinearResult, seed: int) -> tuple[dict[s
         y = np.array(rows[name]).reshape(len(result.time), 1 + 2 * count, -1)
         if signal.labels or name.endswith(".refused"):
             if (first := (y != y[:, :1]).any(axis=(1, 2))).any():
-                switched.append(f"{name} differs within 1 sigma of the nominal, from {result.time[np.argmax(first)]:g} s on")
+                switched.append(
+                    f"{name} differs within 1 sigma of the nominal, from {result.time[np.argmax(first)]:g} s on"
+                )
         elif name in result.slopes:
             up, down = y[:, 1 : 1 + count] - y[:, :1], y[:, 1 + count :] - y[:, :1]
             odd = 0.5 * (up - down) - np.swapaxes(result.slopes[name], 1, 2)

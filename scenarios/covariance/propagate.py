@@ -20,6 +20,7 @@ from gnc.linear_flight import Passage, Seen
 from gnc.scenarios.covariance.directions import TypicalFlight
 from gnc.scenarios.missions.build import Prepared
 from gnc.scenarios.missions.mission import Mission
+from gnc.trees import leaves
 from gnc.typing import Array
 
 FINE = 1e-2  # of a number's sigma: the step by which observers are differenced
@@ -64,7 +65,9 @@ class _Observers:
         with np.errstate(all="ignore"):
             return self.known[len(numbers)].observer(seen.read(numbers))
 
-    def slopes(self, seen: Seen, sigma: Array, names: Mapping[str, Signal]) -> tuple[dict[str, Array], dict[str, Array]]:
+    def slopes(
+        self, seen: Seen, sigma: Array, names: Mapping[str, Signal]
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return values (size) of signals and their derivatives (size, numbers) with respect to a moment."""
         step = np.where(sigma > 0.0, np.maximum(FINE * sigma, 1e-8 * np.abs(seen.numbers)), 0.0)
         moved = np.flatnonzero(step > 0.0)
@@ -132,7 +135,9 @@ def linear_covariance(
     for name, part in plan.parts.items():
         if varied is None or name in varied:
             change[part] = rng.standard_normal(change[part].shape) - plan.theta[part, None]
-    spread = _Spreading(linear.start_slopes(), {name: np.zeros((n, n)) for name in flight.noises}, np.zeros((n, samples)), rng)
+    spread = _Spreading(
+        linear.start_slopes(), {name: np.zeros((n, n)) for name in flight.noises}, np.zeros((n, samples)), rng
+    )
     history, times = History(flight.prepared.signals), []
     for passage in linear.passages(loop.records):
         spread.draw(passage)
@@ -156,7 +161,12 @@ def linear_covariance(
 
 
 def _observed(
-    result: LinearResult, passage: Passage, spread: _Spreading, observers: _Observers, names: Mapping[str, Signal], change: Array
+    result: LinearResult,
+    passage: Passage,
+    spread: _Spreading,
+    observers: _Observers,
+    names: Mapping[str, Signal],
+    change: Array,
 ) -> Array:
     """Note covariances of all signals at a moment; return the numbers (samples, numbers) of the sampled moments."""
     seen, columns = passage.seen, passage.columns
@@ -177,7 +187,14 @@ def _observed(
         for instrument, (part, B) in factors.items():
             covariance = GA @ part @ GA.T + (0.0 if B is None else (G @ B) @ (G @ B).T)
             result.noise.setdefault(name, {}).setdefault(instrument, []).append(covariance)  # type: ignore[arg-type]
-    noise = seen.A @ spread.X[columns]
+    moved = T @ change + seen.A @ spread.X[columns]
     for name, B in seen.B.items():
-        noise = noise + B @ spread.w[name]
-    return seen.numbers + (T @ change + noise).T
+        moved += B @ spread.w[name]
+    moved[_matrices(seen)] = 0.0  # a filter's covariance moves by second order, and must stay one
+    return seen.numbers + moved.T
+
+
+def _matrices(seen: Seen) -> Array:
+    """Return the places of the matrices that beliefs hold."""
+    places = leaves(seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief)
+    return np.concatenate([np.ravel(x) for x in places if np.ndim(x) == 3] or [np.zeros(0)]).astype(int)

@@ -1,0 +1,182 @@
+"""The outcome of `gnc covariance` for people and machines: tables, JSON, figures, labelled results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnc.history import save
+from gnc.scenarios.covariance.analysis import STANDS, Covariance
+from gnc.scenarios.covariance.predict import Prediction
+from gnc.scenarios.covariance.verify import Ratio
+from gnc.scenarios.display import table
+from gnc.scenarios.plots import COLOURS, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BLIND = (
+    "saturated actuators, gates and lost trials beyond the nominal flights: linear analysis does not see them",
+    "modes and events happen when they do in the nominal flights",
+)
+
+
+def errors(found: Covariance) -> list[str]:
+    """Return the signals that are told: errors, and whatever is asked for."""
+    asked = [s for window in found.windows.values() for s in window.signals]
+    return [s for s in found.signals if "error" in s or (s in asked and not s.endswith(("_gap", ".nees")))]
+
+
+def unseen(found: Covariance, left: Sequence[str]) -> list[str]:
+    """Say what the result does not see."""
+    flight = found.flights[0]
+    told = [*BLIND, *found.unseen, *(f"requirement {line}" for line in left)]
+    if flight.differenced:
+        told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
+    if flight.kinks:
+        told.append("a derivative had no value at a kink of the nominal flight, and was left out")
+    if found.nonlinear:
+        told.append(
+            f"not linear within 1 sigma: {', '.join(found.nonlinear)}; these differ between {len(found.flights)} flights"
+        )
+    if (error := found.standard_error() if len(found.flights) > 1 else 0.0) > STANDS:
+        told.append(f"sigmas have a standard error of {100.0 * error:.0f} %: allow more flights")
+    return told
+
+
+def sigmas(found: Covariance, times: Sequence[float]) -> list[dict[str, Any]]:
+    """Return sigma, what the filter believes of it, and the budget of every error at chosen times."""
+    rows = []
+    for t in times:
+        k = int(np.argmin(np.abs(found.time - t)))
+        now = np.arange(len(found.time)) == k
+        for signal in errors(found):
+            believed = found.believed(signal)
+            sigma = np.sqrt(np.diagonal(found.total(signal)[k]))
+            rows.append({
+                "time_s": float(found.time[k]), "signal": signal, "sigma": sigma, "mean": found.mean(signal)[k],
+                "believed": None if believed is None else believed[k], "budget_percent": found.budget(signal, now),
+            })  # fmt: skip
+    return rows
+
+
+def report(
+    found: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
+) -> dict[str, Any]:
+    """The outcome for machines."""
+    return {
+        "mission": found.mission.name,
+        "seed": found.seed,
+        "flights": [f.trial for f in found.flights],
+        "linearity": found.linearity,
+        "nonlinear": found.nonlinear,
+        "standard_error": found.standard_error() if len(found.flights) > 1 else None,
+        "sigmas": sigmas(found, times),
+        "requirements": [p._asdict() for p in told],
+        "verification": [r._asdict() for r in ratios],
+        "not_seen": unseen(found, left),
+    }
+
+
+def show(
+    found: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
+) -> None:
+    """Print the outcome for people."""
+    cells = lambda x: " ".join(f"{v:.3g}" for v in np.atleast_1d(x)) if x is not None else ""  # noqa: E731
+    rows = [(f"{r['time_s']:g}", r["signal"], cells(r["sigma"]), cells(r["believed"])) for r in sigmas(found, times)]
+    name, n = found.mission.name, len(found.flights)
+    table(
+        f"{name}: sigma by {n} typical flight{'s' * (n > 1)}, seed {found.seed}",
+        ("t [s]", "signal", "sigma", "believed"),
+        rows,
+    )
+    print()
+    met = [(p.name, f"{p.value:.4g}", p.bound, _share(p)) for p in told]
+    table("requirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met)
+    print()
+    sources = list(dict.fromkeys(s for p in told for s in p.budget))
+    shares = [(p.name, *(f"{p.budget[s]:.1f}" for s in sources)) for p in told if p.budget]
+    table("share of the variance [%]", ("requirement", *sources), shares)
+    print()
+    first = [
+        (p.name, path, f"{number:g}", f"{slope:.3g}", f"{slope * number / p.value:+.3f}")
+        for p in told if p.bound for path, (number, slope) in sorted(p.derivatives.items(), key=lambda i: -i[1][0] * i[1][1])
+    ]  # fmt: skip
+    table(
+        "what to improve first (truth alone)",
+        ("requirement", "number of the file", "is", "derivative", "relative"),
+        first,
+    )
+    print()
+    table(
+        "linearity: by how much +-1 sigma misses, over total sigma",
+        ("draw", "miss"),
+        [(k, f"{v:.3f}") for k, v in found.linearity.items()],
+    )
+    if ratios:
+        print()
+        compared = [
+            (
+                r.signal,
+                r.window,
+                r.axis,
+                f"{r.linear:.4g}",
+                f"{r.flown:.4g}",
+                f"{r.ratio:.3f}",
+                f"{r.interval[0]:.3f} .. {r.interval[1]:.3f}",
+            )
+            for r in ratios
+        ]
+        table("against Monte Carlo", ("signal", "window", "axis", "linear", "flown", "ratio", "95 %"), compared)
+    print()
+    for line in unseen(found, left):
+        print(f"not seen: {line}")
+
+
+def _share(p: Prediction) -> str:
+    return "" if np.isnan(p.probability) else f"{p.probability:.4f} ({p.interval[0]:.4f} .. {p.interval[1]:.4f})"
+
+
+def write(found: Covariance, folder: Path) -> list[Path]:
+    """Write sigma and shares of all errors over time as NetCDF, and a figure of each error."""
+    from xarray import Dataset
+
+    data: dict[str, Any] = {}
+    for signal in errors(found):
+        sizes = f"{signal}_axis"
+        data[f"{signal}.sigma"] = (("time", sizes), np.sqrt(np.diagonal(found.total(signal), axis1=1, axis2=2)))
+        data[f"{signal}.mean"] = (("time", sizes), found.mean(signal))
+        for source, c in found.shares(signal).items():
+            data[f"{signal}.variance.{source}"] = (("time", sizes), np.diagonal(c, axis1=1, axis2=2))
+    paths = [folder / "covariance.nc", *(folder / f"{s.replace('.', '_')}.png" for s in errors(found) if "error" in s)]
+    save(Dataset(data, {"time": found.time}), paths[0])
+    for signal, path in zip([s for s in errors(found) if "error" in s], paths[1:], strict=True):
+        save_figure(lambda figure, signal=signal: _draw(figure, found, signal), path)  # type: ignore[misc]
+    return paths
+
+
+def _draw(figure: Figure, found: Covariance, signal: str) -> None:
+    """Draw the bands of an error and what is believed of them, and the shares of sources, against time."""
+    t, total, mean, believed = found.time, found.total(signal), found.mean(signal), found.believed(signal)
+    sigma = np.sqrt(np.diagonal(total, axis1=1, axis2=2))
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    settled = slice(len(t) // 5, None)
+    for i, colour in zip(range(sigma.shape[1]), COLOURS, strict=False):
+        label = "xyz"[i] if sigma.shape[1] == 3 else str(i)
+        top.plot(t, sigma[:, i], color=colour, lw=1.0, label=f"sigma {label}")
+        if believed is not None:
+            top.plot(t, believed[:, i], color=colour, lw=0.8, ls=":", label=f"believed {label}")
+        top.plot(t, np.abs(mean[:, i]), color=colour, lw=0.5, alpha=0.4)
+    top.set_ylim(0.0, 1.5 * float(np.nanmax(sigma[settled])) if np.isfinite(sigma[settled]).any() else None)
+    top.set(ylabel="sigma; faint: |mean|", title=f"{found.mission.name}: {signal}, {len(found.flights)} flights")
+    top.legend(fontsize=7, ncols=2)
+    shares = {name: np.trace(c, axis1=1, axis2=2) for name, c in found.shares(signal).items()}
+    whole = np.maximum(np.sum(list(shares.values()), axis=0), 1e-300)
+    order = sorted(shares, key=lambda name: -float(np.nanmean(shares[name][settled] / whole[settled])))
+    colours = [*COLOURS, *(f"{0.2 + 0.6 * i / max(len(order), 1):.2f}" for i in range(len(order)))]
+    bottom.stackplot(t, [100.0 * shares[n] / whole for n in order], labels=order, colors=colours[: len(order)])
+    bottom.set(xlabel="time [s]", ylabel="share of the variance [%]", ylim=(0, 100), xlim=(t[0], t[-1]))
+    bottom.legend(fontsize=7, ncols=2, loc="upper right")
