@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.batch.program import Input
+from gnc.compiled_loop import later
 from gnc.errors import InputError
 from gnc.flying import Flying, Moment, State, Waiting
 from gnc.loop import Loop
@@ -162,16 +163,7 @@ class LinearFlight:
             end = k + 1 if acting or waiting.marks else next_event
             passage, after, z = self._passage(k, end, z, waiting, acting, acting and observed(k))
             yield passage
-            late = passage.end - k
-            waiting = (
-                after
-                if acting
-                else Waiting(
-                    waiting.belief + late,
-                    tuple(m + late for m in waiting.marks),
-                    tuple((a + late, n) for a, n in waiting.taken),
-                )
-            )
+            waiting = after if acting else later(waiting, passage.end - k)
             k = passage.end
 
     def _passage(

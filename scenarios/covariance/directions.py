@@ -115,7 +115,7 @@ class MovedDraws(Draws):
 
 
 def prepared(mission: Mission, plan: Plan, truth: Mapping[str, Any] | None = None) -> Prepared:
-    """Build the mission of a plan's trial with all its rows; fields in `truth` are changed without software's knowing."""
+    """Build the mission of a plan's trial with all its rows; software is not told of fields in `truth`."""
     (group,) = dispersal.groups(mission, plan.seed, np.array([plan.trial]))
     changed, fields, rows = group.mission, dict(group.fields), len(plan.moves)
     for key, values in group.fields.items():

@@ -1,4 +1,4 @@
-"""What linear covariance predicts of requirements: values, probabilities, and which number of the file to improve first.
+"""What linear covariance predicts of requirements: values, probabilities, which number of the file to improve first.
 
 Probabilities are shares of sampled linear trials, judged by the requirements themselves. Derivatives are those of the
 requirement's statistic of Gaussian signals, by the scale of one source after another: truth alone changes, flight
@@ -59,11 +59,8 @@ def predictions(found: Covariance) -> tuple[list[Prediction], list[str]]:
             left.append(f"{name}: {error}")
             continue
         good, n = int(verdict.success.sum()), samples.sizes["trial"]
-        bounds = [
-            f"{sign} {b:g}"
-            for sign, b in (("<=", getattr(part, "at_most", None)), (">=", getattr(part, "at_least", None)))
-            if b is not None
-        ]
+        limits = {"<=": getattr(part, "at_most", None), ">=": getattr(part, "at_least", None)}
+        bounds = [f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None]
         window = found.windows.get(name)
         asked = bool(bounds) and getattr(part, "per_trial", True)
         value = verdict.metrics.get(name, float("nan"))
@@ -108,13 +105,9 @@ def file_numbers(found: Covariance) -> dict[str, tuple[str, float]]:
     A number scales a draw if all that depends on the draw grows with the number; it scales the noise of an instrument
     if what the instrument makes of noise does.
     """
-    short = found.mission.model_copy(
-        update={
-            "run": found.mission.run.model_copy(
-                update={"duration_s": 2.0 * found.mission.run.truth_step_s, "record_s": found.mission.run.truth_step_s}
-            )
-        }
-    )
+    h = found.mission.run.truth_step_s
+    run = found.mission.run.model_copy(update={"duration_s": 2.0 * h, "record_s": h})
+    short = found.mission.model_copy(update={"run": run})
     try:
         flight = TypicalFlight(short, 0, found.seed)
         before = _responses(flight, flight.prepared)
@@ -162,15 +155,15 @@ def _responses(flight: TypicalFlight, built: Any) -> dict[str, float]:
         size = instrument.noise.size if instrument.noise is not None else 0
         clean = _flat(instrument.measure(built.truth, 0.0, np.zeros((rows, size))), rows)
         held.append(clean)
-        unit = [
-            _flat(instrument.measure(built.truth, 0.0, np.tile(1e-3 * np.eye(size)[i], (rows, 1))), rows)[0]
-            for i in range(size)
-        ]
-        found[f"{instrument.name} noise"] = (
-            float(np.linalg.norm(np.nan_to_num(np.array(unit) - clean[0]))) if size else 0.0
-        )
+        for i in range(size):
+            noisy = _flat(instrument.measure(built.truth, 0.0, np.tile(1e-3 * np.eye(size)[i], (rows, 1))), rows)
+            found[f"{instrument.name} noise"] = found.get(f"{instrument.name} noise", 0.0) + _length(noisy - clean)
     slopes = np.hstack([np.nan_to_num(flight.slopes(x)) for x in held])
     return found | {name: float(np.linalg.norm(slopes[part])) for name, part in flight.plan.parts.items()}
+
+
+def _length(x: Array) -> float:
+    return float(np.linalg.norm(np.nan_to_num(x)))
 
 
 def _flat(measurement: Any, rows: int) -> Array:

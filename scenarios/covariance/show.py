@@ -39,9 +39,8 @@ def unseen(found: Covariance, left: Sequence[str]) -> list[str]:
     if flight.kinks:
         told.append("a derivative had no value at a kink of the nominal flight, and was left out")
     if found.nonlinear:
-        told.append(
-            f"not linear within 1 sigma: {', '.join(found.nonlinear)}; these differ between {len(found.flights)} flights"
-        )
+        names, n = ", ".join(found.nonlinear), len(found.flights)
+        told.append(f"not linear within 1 sigma: {names}; these differ between {n} flights")
     if (error := found.standard_error() if len(found.flights) > 1 else 0.0) > STANDS:
         told.append(f"sigmas have a standard error of {100.0 * error:.0f} %: allow more flights")
     return told
@@ -81,59 +80,36 @@ def report(
     }
 
 
-def show(
-    found: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
-) -> None:
+def show(found: Covariance, told: Sequence[Prediction], left: Any, ratios: Sequence[Ratio], times: Any) -> None:
     """Print the outcome for people."""
-    cells = lambda x: " ".join(f"{v:.3g}" for v in np.atleast_1d(x)) if x is not None else ""  # noqa: E731
-    rows = [(f"{r['time_s']:g}", r["signal"], cells(r["sigma"]), cells(r["believed"])) for r in sigmas(found, times)]
-    name, n = found.mission.name, len(found.flights)
-    table(
-        f"{name}: sigma by {n} typical flight{'s' * (n > 1)}, seed {found.seed}",
-        ("t [s]", "signal", "sigma", "believed"),
-        rows,
-    )
-    print()
+    rows = [(f"{r['time_s']:g}", r["signal"], _cells(r["sigma"]), _cells(r["believed"])) for r in sigmas(found, times)]
+    title = f"{found.mission.name}: sigma by typical flights, {len(found.flights)} of them, seed {found.seed}"
+    table(title, ("t [s]", "signal", "sigma", "believed"), rows)
     met = [(p.name, f"{p.value:.4g}", p.bound, _share(p)) for p in told]
-    table("requirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met)
-    print()
+    table("\nrequirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met)
     sources = list(dict.fromkeys(s for p in told for s in p.budget))
     shares = [(p.name, *(f"{p.budget[s]:.1f}" for s in sources)) for p in told if p.budget]
-    table("share of the variance [%]", ("requirement", *sources), shares)
-    print()
+    table("\nshare of the variance [%]", ("requirement", *sources), shares)
     first = [
         (p.name, path, f"{number:g}", f"{slope:.3g}", f"{slope * number / p.value:+.3f}")
-        for p in told if p.bound for path, (number, slope) in sorted(p.derivatives.items(), key=lambda i: -i[1][0] * i[1][1])
-    ]  # fmt: skip
-    table(
-        "what to improve first (truth alone)",
-        ("requirement", "number of the file", "is", "derivative", "relative"),
-        first,
-    )
-    print()
-    table(
-        "linearity: by how much +-1 sigma misses, over total sigma",
-        ("draw", "miss"),
-        [(k, f"{v:.3f}") for k, v in found.linearity.items()],
-    )
+        for p in told
+        for path, (number, slope) in sorted(p.derivatives.items(), key=lambda i: -i[1][0] * i[1][1])
+        if p.bound
+    ]
+    header = "requirement", "number of the file", "is", "derivative", "relative"
+    table("\nwhat to improve first (truth alone)", header, first)
+    misses = [(name, f"{miss:.3f}") for name, miss in found.linearity.items()]
+    table("\nlinearity: by how much +-1 sigma misses, over total sigma", ("draw", "miss"), misses)
     if ratios:
-        print()
-        compared = [
-            (
-                r.signal,
-                r.window,
-                r.axis,
-                f"{r.linear:.4g}",
-                f"{r.flown:.4g}",
-                f"{r.ratio:.3f}",
-                f"{r.interval[0]:.3f} .. {r.interval[1]:.3f}",
-            )
-            for r in ratios
-        ]
-        table("against Monte Carlo", ("signal", "window", "axis", "linear", "flown", "ratio", "95 %"), compared)
+        compared = [(r.signal, r.window, r.axis, *map(_cells, r[3:6]), _cells(r.interval)) for r in ratios]
+        table("\nagainst Monte Carlo", ("signal", "window", "axis", "linear", "flown", "ratio", "95 %"), compared)
     print()
     for line in unseen(found, left):
         print(f"not seen: {line}")
+
+
+def _cells(x: Any) -> str:
+    return " ".join(f"{v:.4g}" for v in np.atleast_1d(x)) if x is not None else ""
 
 
 def _share(p: Prediction) -> str:

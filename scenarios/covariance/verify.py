@@ -1,4 +1,4 @@
-"""The Monte Carlo of the same mission beside its linear covariance: the ratio of sigmas, per signal, axis and window."""
+"""Monte Carlo of the same mission beside its linear covariance: ratios of sigmas, per signal, axis and window."""
 
 from __future__ import annotations
 
