@@ -21,6 +21,7 @@ from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
+from gnc.scenarios.sweep.command import sweep
 
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
@@ -192,6 +193,7 @@ def _fly(
 
 
 app.command("covariance")(covariance)
+app.command("sweep")(sweep)
 app.command("replay")(replay)
 app.command("tune")(tune)
 app.command("calibrate")(calibrate)

@@ -39,7 +39,7 @@ class Prediction(NamedTuple):
     derivatives: dict[str, tuple[float, float]]  # number of the file -> (its value, derivative of the statistic)
 
 
-def predictions(found: Covariance) -> tuple[list[Prediction], list[str]]:
+def predictions(found: Covariance, derivatives: bool = True) -> tuple[list[Prediction], list[str]]:
     """Return what is predicted of every requirement, and which requirements cannot be predicted, and why."""
     from xarray import concat
 
@@ -47,7 +47,8 @@ def predictions(found: Covariance) -> tuple[list[Prediction], list[str]]:
         [f.samples for f in found.flights], "trial", data_vars="minimal", coords="minimal", compat="override"
     )
     samples = samples.assign_coords(trial=np.arange(samples.sizes["trial"]))
-    numbers, told, left = file_numbers(found), [], []
+    numbers = file_numbers(found) if derivatives else {}
+    told, left = list[Prediction](), list[str]()
     for name, part in found.mission.requirements.items():
         if any(n.endswith("_gap") for n in part.names()):
             left.append(f"{name}: the books of the truth balance in flights, not in linear samples of them")
