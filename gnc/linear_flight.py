@@ -110,7 +110,7 @@ class LinearFlight:
         self._tangents: dict[tuple[int, bytes], _Tangent] = {}
         self.owner = self._symmetric()
         self.numbers = np.flatnonzero(self.owner == np.arange(len(self.owner)))  # places of the n numbers in slots
-        self._moving = self._start_slopes[self.numbers].any(axis=1)
+        self._moving: np.ndarray = self._start_slopes[self.numbers].any(axis=1)
 
     def _symmetric(self) -> np.ndarray:
         """Return for every slot which one stands for it: of symmetric matrices the upper triangle."""

@@ -71,11 +71,12 @@ class TangentTick:
             memory = one.memory if one.memory is None or not one.trial_step else one.memory[0].copy()
             given.append(Input(new.inputs, one.size, memory, 0, one.original))
             values |= {one.slot + i: new.input() for i in range(one.size)}
-        moving = [*self._noises(), *((one, self._parameters(one)) for one in recorder.given)]
-        for cut, (value, slope) in zip(cuts[:stage], self._returned, strict=False):
+        moving: list[tuple[Input, np.ndarray | None]] = self._noises()
+        moving += [(one, self._parameters(one)) for one in recorder.given]
+        for cut, (value, change) in zip(cuts[:stage], self._returned, strict=False):
             given.append(Input(new.inputs, len(value), value))
             values |= {cut.slot + i: new.input() for i in range(len(value))}
-            moving.append((Input(cut.slot, len(value), None), slope))
+            moving.append((Input(cut.slot, len(value), None), change))
         for one, slope in moving:
             if slope is not None and (slope.any() or one.slot in {cut.slot for cut in cuts}):
                 given.append(Input(new.inputs, one.size, np.ascontiguousarray(slope, float), 8 * one.size))

@@ -9,8 +9,9 @@ start at 20 deg, wheels that turn the body's stiffness) differ between the fligh
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from multiprocessing import get_context
@@ -92,6 +93,12 @@ class Covariance:
             if name not in self.nonlinear:
                 y -= flight.slopes[signal][:, :, part] @ flight.theta[part]
         return y
+
+    @property
+    def sampled(self) -> list[Any]:
+        """The samples (datasets) of all flights about which what is not linear stays as flown."""
+        own = [f.samples for f in self.flights[1:]] if self.nonlinear else []
+        return own or [f.samples for f in self.flights]
 
     def total(self, signal: str, flights: Sequence[LinearResult] | None = None) -> Array:
         """Return the covariance (times, size, size) of a signal."""
@@ -187,16 +194,17 @@ def _one(mission: Mission, seed: int, job: tuple[int, tuple[str, ...] | None]) -
     return linear_covariance(mission, job[0], seed, SAMPLES, job[1])
 
 
-def _flown(mission: Mission, seed: int, jobs: Sequence[Any], workers: int) -> Iterator[LinearResult]:
-    """Give the results of typical flights in order, from processes whose BLAS has one thread."""
-    if workers < 1:
-        yield from map(partial(_one, mission, seed), jobs)
+@contextmanager
+def _workers(count: int) -> Iterator[Callable[..., Any]]:
+    """Give a `map` that works in processes whose BLAS has one thread, or in this one."""
+    if count < 1:
+        yield map
         return
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            yield from pool.map(partial(_one, mission, seed), jobs)
+        with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+            yield pool.map
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
@@ -218,21 +226,20 @@ def covariance(
     """Carry covariances along typical flights, as many as it takes until the answer stands, or the most allowed."""
     refuse(mission)
     seed = mission.run.seed if seed is None else seed
-    (first,) = _flown(mission, seed, [(0, None)], min(workers, 1))
-    found = Covariance(mission, seed, [first], (), {})
-    misses, switched = linearity(mission, first, seed)
-    found.linearity, found.unseen = _nonlinear(found, misses), switched
-    found.nonlinear = tuple(name for name, miss in found.linearity.items() if miss > LINEAR)
-    varied = tuple(name for name in first.parts if name not in found.nonlinear)
-    if found.nonlinear:
-        found.flights = []
-    least = 4 if found.nonlinear else 2
-    while len(first.parts) and len(found.flights) < most:
-        trials = range(len(found.flights), min(most, max(least, len(found.flights) + max(workers, 1))))
-        for flight in _flown(mission, seed, [(trial, varied) for trial in trials], workers):
-            found.flights.append(flight)
-            if progress is not None:
-                progress(len(found.flights), most)
-        if found.standard_error() <= STANDS:
-            break
+    with _workers(workers) as mapped:
+        (first,) = mapped(partial(_one, mission, seed), [(0, None)])
+        found = Covariance(mission, seed, [first], (), {})
+        misses, found.unseen = linearity(mission, first, seed)
+        found.linearity = _nonlinear(found, misses)
+        found.nonlinear = tuple(name for name, miss in found.linearity.items() if miss > LINEAR)
+        varied = tuple(name for name in first.parts if name not in found.nonlinear)
+        least = 4 if found.nonlinear else 2
+        while len(first.parts) and len(found.flights) < most:
+            trials = range(len(found.flights), min(most, max(least, len(found.flights) + max(workers, 1))))
+            for flight in mapped(partial(_one, mission, seed), [(trial, varied) for trial in trials]):
+                found.flights.append(flight)
+                if progress is not None:
+                    progress(len(found.flights), most)
+            if found.standard_error() <= STANDS:
+                break
     return found

@@ -21,13 +21,19 @@ def covariance(
     flights: Annotated[int, typer.Option(min=1, help="Typical flights at most.")] = 24,
     at: Annotated[str | None, typer.Option(help="Times of the table [s], commas between; by default the end.")] = None,
     verify: Annotated[int, typer.Option(min=0, help="Trials of Monte Carlo to compare with.")] = 0,
+    rare: Annotated[str | None, typer.Option(help="A requirement: its probability of failure, however small.")] = None,
+    sobol: Annotated[
+        str | None, typer.Option(help="A requirement: which draws it depends on, by Sobol indices.")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=100, help="Of --rare.")] = 20_000,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: this one.")] = 2,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/covariance/NAME].")] = None,
     as_json: Json = False,
 ) -> None:
     """Carry covariances along typical flights: sigmas, error budget, requirements, what to improve first."""
     from gnc.scenarios import display, progress
-    from gnc.scenarios.covariance import analysis, predict, show
+    from gnc.scenarios.covariance import analysis, observability, predict, show
+    from gnc.scenarios.covariance import rare as tail
     from gnc.scenarios.covariance import verify as verification
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.run import make_directory
@@ -45,12 +51,18 @@ def covariance(
         with progress.bar(f"{verify} trials") as moved:
             ratios, lost = verification.verify(found, verify, moved)
         left = [*left, *([f"lost: {lost} of {verify} trials of Monte Carlo, left out of its sigmas"] if lost else [])]
+    sight = observability.observe(found)
+    chance = tail.rare(found, rare, trials) if rare is not None else None
+    indices = tail.sobol(found, sobol, 2**6) if sobol is not None else {}
     make_directory(folder)
-    files = show.write(found, folder)
+    files = show.write(found, folder, sight)
     if as_json:
-        print(display.as_json({**show.report(found, told, left, ratios, times), "files": [str(f) for f in files]}))
+        result = {**show.report(found, told, left, ratios, times), "files": [str(f) for f in files], "sobol": indices}
+        seen = {"states": [one._asdict() for one in sight.states], "words": sight.words}
+        print(display.as_json({**result, "observability": seen, "rare": None if chance is None else chance._asdict()}))
         return
     show.show(found, told, left, ratios, times)
+    show.more(sight, rare, chance, indices)
     for path in files:
         print(f"wrote {path}")
 

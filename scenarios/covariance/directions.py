@@ -171,6 +171,11 @@ class TypicalFlight:
         """Return the flight with rows that differ by numbers (rows, count) of what is drawn, in sigma."""
         return prepared(self.mission, Plan(self.seed, self.trial, self.plan.parts, self.plan.values, moves))
 
+    def draws(self, moves: Array) -> MovedDraws:
+        """Return the draws of rows that differ by numbers (rows, count), without noise."""
+        plan = Plan(self.seed, self.trial, self.plan.parts, self.plan.values, moves)
+        return MovedDraws(self.seed, np.full(len(moves), self.trial), plan=plan)
+
     @property
     def noises(self) -> Mapping[str, int]:
         """The instruments that have noise, with how many numbers."""

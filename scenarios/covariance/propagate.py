@@ -20,7 +20,7 @@ from gnc.linear_flight import Passage, Seen
 from gnc.scenarios.covariance.directions import TypicalFlight
 from gnc.scenarios.missions.build import Prepared
 from gnc.scenarios.missions.mission import Mission
-from gnc.trees import leaves
+from gnc.trees import leaves, paths
 from gnc.typing import Array
 
 FINE = 1e-2  # of a number's sigma: the step by which observers are differenced
@@ -41,6 +41,8 @@ class LinearResult:
     noise: dict[str, dict[str, Array]] = field(default_factory=dict)  # signal -> instrument -> (times, size, size)
     samples: Any = None  # xarray Dataset of sampled trials
     modes: dict[str, list[str]] = field(default_factory=dict)
+    beliefs: dict[str, Array] = field(default_factory=dict)  # filter -> its covariance (times, n, n); the prior first
+    around: dict[str, Array] = field(default_factory=dict)  # surroundings and attitudes, (times, size)
     sigma_of: dict[str, str] = field(default_factory=dict)  # signal -> that of what the filter believes of it
     differenced: tuple[str, ...] = ()  # parts in Python
     kinks: bool = False
@@ -67,8 +69,8 @@ class _Observers:
 
     def slopes(
         self, seen: Seen, sigma: Array, names: Mapping[str, Signal]
-    ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return values (size) of signals and their derivatives (size, numbers) with respect to a moment."""
+    ) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
+        """Return values (size) of signals, their derivatives (size, numbers) by the moment, and the surroundings."""
         step = np.where(sigma > 0.0, np.maximum(FINE * sigma, 1e-8 * np.abs(seen.numbers)), 0.0)
         moved = np.flatnonzero(step > 0.0)
         numbers, count = np.tile(seen.numbers, (1 + 2 * len(seen.numbers), 1)), len(seen.numbers)
@@ -80,7 +82,9 @@ class _Observers:
             made[name], slopes[name] = y[0], np.zeros((y.shape[1], count))
             d = (y[1 + moved] - y[1 + count + moved]) / (2.0 * step[moved, None])
             slopes[name][:, moved] = np.where(np.isfinite(d), d, 0.0).T
-        return made, slopes
+        around = {name: np.asarray(values[name], float) for name in ("sun_I", "B_I_T") if name in values}
+        around |= {name: np.asarray(y)[0] for name, y in values.items() if name.endswith(".q_IB")}
+        return made, slopes, around
 
 
 @dataclass
@@ -149,7 +153,7 @@ def linear_covariance(
         spread.move(passage)
         if progress is not None:
             progress(min(passage.end, loop.steps), loop.steps)
-    for told in (result.nominal, result.slopes):
+    for told in (result.nominal, result.slopes, result.beliefs, result.around):
         told.update({name: np.array(rows) for name, rows in told.items()})
     result.noise = {s: {i: np.array(rows) for i, rows in by.items()} for s, by in result.noise.items()}
     result.time, result.differenced, result.kinks = np.array(times), tuple(sorted(linear.differenced)), linear.kinks
@@ -179,7 +183,11 @@ def _observed(
         factors[name] = part, seen.B.get(name)
         variance += np.einsum("ij,jk,ik->i", seen.A, part, seen.A, optimize=True)
         variance += 0.0 if factors[name][1] is None else np.square(factors[name][1]).sum(axis=1)
-    values, slopes = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), names)
+    values, slopes, around = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), names)
+    beliefs = _matrices(seen, seen.numbers)
+    for told, what in ((result.around, around), (result.beliefs, beliefs)):
+        for name, value in what.items():
+            told.setdefault(name, []).append(value)  # type: ignore[arg-type]
     for name, G in slopes.items():
         result.nominal.setdefault(name, []).append(values[name])  # type: ignore[arg-type]
         result.slopes.setdefault(name, []).append(G @ T)  # type: ignore[arg-type]
@@ -190,11 +198,12 @@ def _observed(
     moved = T @ change + seen.A @ spread.X[columns]
     for name, B in seen.B.items():
         moved += B @ spread.w[name]
-    moved[_matrices(seen)] = 0.0  # a filter's covariance moves by second order, and must stay one
+    for places in _matrices(seen, np.arange(len(seen.numbers), dtype=float)).values():
+        moved[places.astype(int).ravel()] = 0.0  # a filter's covariance moves by second order, and must stay one
     return seen.numbers + moved.T
 
 
-def _matrices(seen: Seen) -> Array:
-    """Return the places of the matrices that beliefs hold."""
-    places = leaves(seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief)
-    return np.concatenate([np.ravel(x) for x in places if np.ndim(x) == 3] or [np.zeros(0)]).astype(int)
+def _matrices(seen: Seen, numbers: Array) -> dict[str, Array]:
+    """Return the matrices (n, n) that beliefs hold, by their names, from the numbers of a moment."""
+    belief = seen.read(numbers[None]).belief
+    return {name: x[0] for name, x in zip(paths(belief), leaves(belief), strict=True) if np.ndim(x) == 3}

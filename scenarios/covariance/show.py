@@ -10,7 +10,10 @@ import numpy as np
 
 from gnc.history import save
 from gnc.scenarios.covariance.analysis import STANDS, Covariance
+from gnc.scenarios.covariance.observability import Sight
+from gnc.scenarios.covariance.observability import draw as draw_sight
 from gnc.scenarios.covariance.predict import Prediction
+from gnc.scenarios.covariance.rare import Rare
 from gnc.scenarios.covariance.verify import Ratio
 from gnc.scenarios.display import table
 from gnc.scenarios.plots import COLOURS, save_figure
@@ -116,7 +119,23 @@ def _share(p: Prediction) -> str:
     return "" if np.isnan(p.probability) else f"{p.probability:.4f} ({p.interval[0]:.4f} .. {p.interval[1]:.4f})"
 
 
-def write(found: Covariance, folder: Path) -> list[Path]:
+def more(sight: Sight, requirement: str | None, chance: Rare | None, indices: Any) -> None:
+    """Print what filters see, the probability of a rare failure, and Sobol indices."""
+    rows = [(s.filter, s.state, f"{s.prior:.3g}", f"{s.end:.3g}", f"{s.since_s:g}") for s in sight.states]
+    table("\nwhat filters see", ("filter", "state", "prior sigma", "sigma at the end", "observed since [s]"), rows)
+    for line in sight.words:
+        print(line)
+    if chance is not None:
+        span = (
+            f"99 % interval {chance.low:.2e} .. {chance.high:.2e}, {chance.failures} of {chance.trials} trials failed"
+        )
+        print(f"\n{requirement} fails with probability {chance.probability:.2e}, {span}")
+    if indices:
+        cells = [(name, *(f"{x:.3f}" for x in found)) for name, found in indices.items()]
+        table("\nSobol indices, without noise", ("draw", "first", "total", "|rank correlation|"), cells)
+
+
+def write(found: Covariance, folder: Path, sight: Sight) -> list[Path]:
     """Write sigma and shares of all errors over time as NetCDF, and a figure of each error."""
     from xarray import Dataset
 
@@ -131,6 +150,9 @@ def write(found: Covariance, folder: Path) -> list[Path]:
     save(Dataset(data, {"time": found.time}), paths[0])
     for signal, path in zip([s for s in errors(found) if "error" in s], paths[1:], strict=True):
         save_figure(lambda figure, signal=signal: _draw(figure, found, signal), path)  # type: ignore[misc]
+    if sight.sigmas:
+        paths.append(folder / "observability.png")
+        save_figure(lambda figure: draw_sight(figure, sight, found.time), paths[-1])
     return paths
 
 
