@@ -13,6 +13,7 @@ import typer
 from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios import exits
+from gnc.scenarios.covariance.command import covariance
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
 from gnc.scenarios.export import export
@@ -20,6 +21,7 @@ from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
+from gnc.scenarios.sweep.command import sweep
 
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
@@ -210,6 +212,8 @@ def _code(place: str | None) -> Any:
     return FlightCode(place if alone else f"{Path(folder).resolve()}{at}{wire}")
 
 
+app.command("covariance")(covariance)
+app.command("sweep")(sweep)
 app.command("replay")(replay)
 app.command("tune")(tune)
 app.command("calibrate")(calibrate)

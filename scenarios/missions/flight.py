@@ -11,6 +11,7 @@ import numpy as np
 
 from gnc.config import override
 from gnc.config.toml_text import value_text
+from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import CLOCK, History
 from gnc.scenarios.missions import dispersal
@@ -122,13 +123,17 @@ def fly(
     ready: Callable[[], None] | None = None,
     judged_only: bool = False,
     flight_code: FlightCode | None = None,
+    draws: Callable[[Array], Draws] | None = None,
 ) -> Flight:
-    """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself."""
+    """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself.
+
+    `draws` of trials replace those that they would have.
+    """
     several = trials if isinstance(trials, Sequence) else range(mission.run.trials if trials is None else trials)
     numbers = np.array(several, dtype=int)
     seed = mission.run.seed if seed is None else seed
     groups = dispersal.groups(mission, seed, numbers)
-    built = [(group, prepare(group, seed)) for group in groups]
+    built = [(group, prepare(group, seed, draws and draws(group.trials))) for group in groups]
     if flight_code is not None:
         built = flight_code.aboard(mission, built)
     only = needed(mission, built[0][1])
