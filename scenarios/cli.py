@@ -165,6 +165,7 @@ def _fly(
     trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the file's.")] = None,
     trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw what was flown.")] = True,
     as_json: Json = False,
 ) -> None:
     """Fly a mission in closed loop; leave a table, figures and labelled results."""
@@ -181,7 +182,7 @@ def _fly(
         flight = fly(
             mission, None if trial is None else [trial], progress=moved, ready=lambda: run.make_directory(folder)
         )
-        flight = run.write(flight, folder)
+        flight = run.write(flight, folder, figures)
     if as_json:
         print(display.as_json(run.report(flight)))
     else:
