@@ -174,6 +174,7 @@ def _fly(
     trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
     code: Code = None,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw what was flown.")] = True,
     as_json: Json = False,
 ) -> None:
     """Fly a mission in closed loop; leave a table, figures and labelled results."""
@@ -189,7 +190,7 @@ def _fly(
     with progress.bar(mission.name) as moved:
         options: Any = {"progress": moved, "ready": lambda: run.make_directory(folder), "flight_code": _code(code)}
         flight = fly(mission, None if trial is None else [trial], **options)
-        flight = run.write(flight, folder)
+        flight = run.write(flight, folder, figures)
     if as_json:
         print(display.as_json(run.report(flight)))
     else:

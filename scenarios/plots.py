@@ -50,5 +50,8 @@ def save_figure(draw: Callable[[Figure], None], path: Path) -> None:
     figure = Figure(figsize=(9, 5.5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     draw(figure)
+    if layout := figure.get_layout_engine():  # once, and not in a drawing of its own
+        layout.execute(figure)
+        figure.set_layout_engine("none")
     with replacing(path) as temporary:
         figure.savefig(temporary)

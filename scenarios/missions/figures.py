@@ -60,10 +60,17 @@ def _asked(mission: Mission, flight: Dataset) -> dict[str, list[tuple[str, float
     return dict(list(found.items())[:MOST])
 
 
+def _panels(figure: Figure, n: int, **shared: bool) -> Any:
+    """Return panels below each other in fixed margins: to lay them out by what they hold takes as long as to draw."""
+    figure.set_layout_engine("none")
+    margins = {"left": 0.13, "right": 0.98, "top": 0.94, "bottom": 0.09, "hspace": 0.12}
+    return np.atleast_1d(figure.subplots(n, 1, sharex=True, gridspec_kw=margins, **shared))
+
+
 def _requirements(figure: Figure, mission: Mission, flight: Dataset, asked: Mapping[str, Any]) -> None:
     """Draw what is asked of signals: percentiles over the trials, with the bounds."""
     judged = Judged(mission, flight, {}, {})
-    panels = np.atleast_1d(figure.subplots(len(asked), 1, sharex=True))
+    panels = _panels(figure, len(asked))
     t, n = flight["time"].values, flight.sizes["trial"]
     for axes, (signal, bounds) in zip(panels, asked.items(), strict=True):
         values = np.asarray(judged.value(parse(signal)), float)
@@ -109,7 +116,7 @@ def _words(signal: str, title: str) -> str:
 def _knowledge(figure: Figure, flight: Dataset, craft: str) -> None:
     """Draw the error of every trial about each axis, with the 3-sigma band of the filter."""
     t, error = flight["time"].values, flight[f"{craft}.knowledge_error_deg"].values
-    sigma, panels = flight[f"{craft}.sigma_deg"].values, figure.subplots(3, 1, sharex=True)
+    sigma, panels = flight[f"{craft}.sigma_deg"].values, _panels(figure, 3)
     settled = 3.0 * sigma[:, len(t) // 10 :]
     limit = 1.3 * np.nanpercentile(settled, 99) if np.isfinite(settled).any() else 1.0
     known = np.isfinite(sigma[..., 0]).any(axis=0)
@@ -128,7 +135,7 @@ def _knowledge(figure: Figure, flight: Dataset, craft: str) -> None:
 
 def _innovations(figure: Figure, flight: Dataset, craft: str, sensors: list[str]) -> None:
     """Draw the mean NIS over the trials of each sensor, which is 1 for an honest filter."""
-    panels = np.atleast_1d(figure.subplots(len(sensors), 1, sharex=True, sharey=True))
+    panels = _panels(figure, len(sensors), sharey=True)
     for axes, name in zip(panels, sensors, strict=True):
         nis = flight[f"{craft}.{name}.nis"]
         t, values = nis[nis.dims[1]].values, nis.values
@@ -151,7 +158,7 @@ def _actuators(mission: Mission, flight: Dataset, craft: str) -> list[str]:
 
 def _draw_actuators(figure: Figure, flight: Dataset, signals: list[str]) -> None:
     """Draw what actuators did: the first trial as lines, all trials as bands."""
-    panels = np.atleast_1d(figure.subplots(len(signals), 1, sharex=True))
+    panels = _panels(figure, len(signals))
     t, first = flight["time"].values, int(flight["trial"].values[0])
     for axes, name in zip(panels, signals, strict=True):
         signal = flight[name]
