@@ -250,11 +250,14 @@ def _report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run, monte-carlo or replay.")],
     trial: Annotated[int | None, typer.Option(min=0, help="Which trial is played back; by default the first.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Print it by a browser, if one is installed.")] = False,
 ) -> None:
     """Write one HTML page with tables, plots and 3-D playback; it needs no network."""
     from gnc.scenarios.report import results
 
-    path = out if out is not None else folder / "report.html"
+    path = out if out is not None else folder / ("report.pdf" if pdf else "report.html")
+    if pdf and path.suffix.lower() != ".pdf":
+        raise InputError(f"--out {path}: a PDF is called .pdf; give such a name, or leave --pdf out")
     results.write(folder, path, trial)
     print(f"wrote {path}")
 
