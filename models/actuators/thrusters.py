@@ -161,6 +161,16 @@ class PulsedThrusters(ThrusterSet):
         valves = self.thrusters.wrenches_B, self.thrusters.thrust, self.thrusters.minimum_on_s
         return _pulse(self.size, self._modulation)(command, state, *valves, self._interval_s, h)
 
+    def made_of(self, command: Array, state: Array, h: float) -> Array:
+        """Return the wrench of the fractions that this interval was given."""
+        return _fire(self.size)(state[..., 2 * self.size : 3 * self.size], *self._ideal, h)[0]
+
+    @property
+    def _ideal(self) -> tuple[Array, ...]:
+        """What thrusters without valves are fired with, beside the fractions."""
+        nothing = np.zeros(self.size)
+        return nothing, self.thrusters.wrenches_B, self.thrusters.thrust, nothing
+
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return the fractions that are flown, and the impulse."""
         n = self.size

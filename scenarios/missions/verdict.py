@@ -10,6 +10,7 @@ import numpy as np
 
 from gnc.checks import Check, bound_text
 from gnc.expression import parse
+from gnc.notebook import table
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.mission import Mission
@@ -46,6 +47,11 @@ class Verdict:
         """The checks, line by line."""
         rows = [f"{'ok' if c.ok else 'FAILED':7}{c.name}: {c.value:.4g} {bound_text(c)} {c.note}" for c in self.checks]
         return "\n".join(row.rstrip() for row in rows)
+
+    def _repr_html_(self) -> str:
+        """The checks, for notebooks."""
+        rows = [(c.name, float(c.value), bound_text(c), c.note, "met" if c.ok else "FAILED") for c in self.checks]
+        return table("requirements", ("requirement", "value", "bound", "note", "result"), rows)
 
     @property
     def ok(self) -> bool:
