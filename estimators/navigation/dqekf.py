@@ -74,8 +74,9 @@ class DqekfPart(NavigationPart):
             filter_, belief = self._begun(known.nominal, known, truth, reference)[:2]
             planned = known.planned if self.knows_plan else ()
             return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
-        nominal, seen, chaser = other(known, self.of, "of"), truth[self.of], truth[known.craft]
+        nominal, seen = other(known, self.of, "of"), truth[self.of]
         if self.own is not None:
+            chaser = truth[known.craft]
             mine = replace(known, draws=known.draws.within("own "))
             own, first = self.own.build(mine, start, chaser, reference)
             wrong = chaser.dq_IB, chaser.chi_B, first.dq_IB, first.chi_B
