@@ -93,8 +93,9 @@ class DqekfPart(NavigationPart):
         """Return the filter of a craft, its first belief, and the state and covariance that it begins with."""
         filter_ = self.filter(nominal, known)
         x, C = self.start.draw(known.draws, truth, reference)
-        sigmas = {Inertia: self._inertia_sigma(nominal), SensorBias: np.radians(self.bias_sigma_deg_s)}
-        spread = [np.full(extra.size, sigmas[type(extra)] ** 2) for extra in filter_.extras]
+        ratios, bias = self._inertia_sigma(nominal), np.radians(self.bias_sigma_deg_s)
+        sigmas = [ratios if isinstance(extra, Inertia) else bias for extra in filter_.extras]
+        spread = [np.full(extra.size, sigma**2) for extra, sigma in zip(filter_.extras, sigmas, strict=True)]
         return filter_, filter_.start(x, C, C_extras=np.diag(np.concatenate([*spread, []]))), x, C
 
     def filter(self, nominal: Nominal, known: Known) -> DqEkf:
