@@ -30,7 +30,7 @@ TINY = 1e-9  # of the full thrust: what is below it is zero
 STRICT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # far below the nudge
 
 
-def optimal_basis(A: Array, cost: Array) -> tuple[Array, Array, Array]:
+def optimal_basis(A: Array, cost: Array) -> tuple[Any, ...]:
     """Return inverse (m, m), reduced costs (n) and members (m) of a basis that is optimal for some load.
 
     A (m, n) has full rank. The load is that of all thrusters at unequal thrust.

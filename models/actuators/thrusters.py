@@ -185,7 +185,7 @@ def _decided(modulation: Modulation, wanted, waiting, before, least_s, interval_
         return made / interval_s, float(modulation.waits) * (time - made)
     level = wanted - waiting if modulation.kind == "pseudo-rate" else wanted
     on = where(level > modulation.on, 1.0, where(level < modulation.off, 0.0, before))
-    return on, waiting + (1.0 - np.exp(-interval_s / modulation.lag_s)) * (on - waiting)
+    return on, waiting + (interval_s / (interval_s + modulation.lag_s)) * (on - waiting)
 
 
 @functools.cache

@@ -40,7 +40,7 @@ class FailingEffector(Effector):
         failed: Effector | None = None,
     ) -> None:
         self.inner, self.size, self._window = inner, inner.size, fault.window
-        self._failed = inner if failed is None else failed
+        self._failed = _each_by_itself(inner) if failed is None else failed
         mask = fault.members(inner.size)
         self._law = 1.0 + mask * (column(gain) - 1.0), mask * held, mask * np.asarray(level)
 
@@ -153,7 +153,14 @@ class FrictionFault(FaultPart):
             "viscous": wheels.viscous + column(self.viscous_per_s) * mask,
         }
         rough = WheelSet(dataclasses.replace(wheels, **more), 0.0)
-        return FailingEffector(effector, self, failed=rough)
+        return FailingEffector(effector, self, failed=_each_by_itself(rough))
+
+
+def _each_by_itself(effector: Effector) -> Effector:
+    """Return wheels of which one that is at a limit does not hold the others back, as it no longer obeys."""
+    if not isinstance(effector, WheelSet):
+        return effector
+    return WheelSet(dataclasses.replace(effector.wheels, saturation="each"), 0.0)
 
 
 def _bare(effector: Any) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.files import replacing
 from gnc.models.environment.ephemeris import key_values
 from gnc.scenarios.replay.array_tables import ArrayTable
 from gnc.scenarios.replay.clock import iso_stamps
@@ -58,11 +57,3 @@ def _ephemeris(path: Path, attitude: bool) -> dict[str, Array]:
     scale = 1.0 if attitude else METRES_PER_KM
     columns = {name: np.ascontiguousarray(scale * values[:, i]) for i, name in enumerate(names) if i < values.shape[1]}
     return {"epoch": iso_stamps(np.array(epochs)), **columns}
-
-
-def write_tum(path: Path, estimates: Array) -> None:
-    """Write estimates as a TUM trajectory; without positions, zeros."""
-    r = estimates["r_IB"] if "r_IB" in (estimates.dtype.names or ()) else np.zeros((len(estimates), 3))
-    q = estimates["q_IB"][:, [1, 2, 3, 0]]
-    with replacing(path) as temporary:
-        np.savetxt(temporary, np.concatenate([estimates["t"][:, None], r, q], axis=1).astype(float), fmt="%.9g")
