@@ -39,9 +39,7 @@ def tune(
     from scipy.optimize import minimize
 
     if any(axis.ends is None or axis.ends[0] <= 0.0 for axis in axes):
-        raise InputError(
-            "--vary: takes ranges of positive numbers, such as software.*.navigation.torque_psd_Nm2s=1e-12:1e-8"
-        )
+        raise InputError("--vary: takes ranges of positive numbers, such as software.*.modes.*.law.gain=0.1:10")
     low, high = np.log(np.array([axis.ends for axis in axes])).T
     done: list[float] = []
 
@@ -60,12 +58,8 @@ def tune(
     before = _predicted(mission, requirement, flights)
     start = 0.5 * (low + high)
     simplex = np.vstack([start, start + 0.25 * np.diag(high - low)])
-    best = minimize(
-        cost,
-        start,
-        method="Nelder-Mead",
-        options={"maxfev": runs, "initial_simplex": simplex, "xatol": 0.05, "fatol": 0.0},
-    )
+    how = {"maxfev": runs, "initial_simplex": simplex, "xatol": 0.05, "fatol": 0.0}
+    best = minimize(cost, start, method="Nelder-Mead", options=how)
     chosen = np.exp(np.clip(best.x, low, high)).tolist()
     values = {axis.pattern: value for axis, value in zip(axes, chosen, strict=True)}
     return Tuned(values, before, float(best.fun), len(done), settings(best.x))
