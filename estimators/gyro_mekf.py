@@ -30,6 +30,7 @@ from gnc.linalg import block, identity, inv3, zeros
 from gnc.models.parameters import between
 from gnc.models.sensors import Gyro, Magnetometer, Measurement, Prediction
 from gnc.models.states import AttitudeState
+from gnc.notebook import of_belief
 
 Array = Any
 
@@ -46,6 +47,9 @@ class GyroBelief(NamedTuple):
     C: Array  # (..., n, n) covariance of (a, d bias, d magnetometer_bias)
     rejected: Array  # (...) count of measurements beyond the gate; negative: so many still pass freely
     recoveries: Array  # (...) how often that made the filter let its covariance grow
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

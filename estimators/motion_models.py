@@ -24,6 +24,7 @@ import numpy as np
 
 from gnc import dual_quaternion, lie, quaternion
 from gnc.estimators.kalman import Innovation, gate
+from gnc.notebook import of_belief
 
 Array = Any
 Kind = Literal["white", "damped", "singer"]
@@ -84,6 +85,9 @@ class MotionBelief(NamedTuple):
     C: Array  # (..., 18, 18)
     rejected: Array  # (...) refused measurements in a row
     recoveries: Array  # (...)
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 @dataclass(frozen=True)

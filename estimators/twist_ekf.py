@@ -26,6 +26,7 @@ from gnc.estimators.kalman import Innovation, gate, symmetric_product
 from gnc.estimators.wrench_noise import GAUSS
 from gnc.linalg import block, identity, zeros
 from gnc.models.parameters import between, store
+from gnc.notebook import of_belief
 
 Array = Any
 
@@ -39,6 +40,9 @@ class TwistBelief(NamedTuple):
     C: Array  # (..., 12, 12) covariance of (dxi, db)
     rejected: Array  # (...) valid measurements in a row that the gate refused
     recoveries: Array  # (...) how often the covariance was inflated
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
