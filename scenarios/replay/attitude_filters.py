@@ -85,9 +85,8 @@ class ByTorque(Driven):
             extras.append(Inertia(form="ratios"))
             self.errors += INERTIA
         self.filter = Mekf(np.array(chosen.J), chosen.method, psd, tuple(extras), substeps=chosen.substeps, **common)
-        self.fields, self.chart = ("q_IB", "P_B"), (ROTATION, vector(3))
-        if extras:
-            self.fields, self.chart = (*self.fields, "extras"), (*self.chart, vector(self.filter.size - 6))
+        self.fields = ("q_IB", "P_B", *(["extras"] if extras else []))
+        self.chart = (ROTATION, vector(3), *([vector(self.filter.size - 6)] if extras else []))
 
     def start_size(self, start: config.Start) -> int:
         """Return that of the whole error state beside a momentum, that of attitude and rate beside a rate."""

@@ -43,9 +43,8 @@ class ByWrench(Driven):
         options: dict[str, Any] = {"method": chosen.method, "wrench_psd": np.asarray(chosen.wrench_psd)}
         options |= {"extras": tuple(extras), "turn": TURN if chosen.substeps else None}
         self.filter = DqEkf.of(chosen.mass, np.array(chosen.r_g), np.array(chosen.J_com), **options, **common)
-        self.fields, self.chart = ("dq_IB", "chi_B"), (POSE, vector(6))
-        if extras:
-            self.fields, self.chart = (*self.fields, "extras"), (*self.chart, vector(self.filter.size - 12))
+        self.fields = ("dq_IB", "chi_B", *(["extras"] if extras else []))
+        self.chart = (POSE, vector(6), *([vector(self.filter.size - 12)] if extras else []))
 
     def start_size(self, start: config.Start) -> int:
         """Return the size of pose and twist."""
