@@ -16,8 +16,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.errors import InputError
-from gnc.estimators.imu_filter import ImuConstants, ImuFilter, first_state, surveyed
-from gnc.estimators.imu_rest import RestSurvey
+from gnc.estimators.imu_filter import ImuConstants, ImuFilter, passed, surveyed
 from gnc.estimators.imu_smoother import smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
@@ -161,12 +160,7 @@ class ImuRunner:
 
     def _forwards(self, imu: ImuFilter, rows: Array, chunk: int) -> Iterator[tuple[int, Any, Any]]:
         q_IB = self._config.start.q_IB
-        state, window = first_state(imu, rows, None if q_IB is None else np.array(q_IB)), RestSurvey(imu.dt).window
-        for start in range(0, len(rows), chunk):
-            before = type(state)(*(part.copy() for part in state))
-            past = min(start, window)
-            samples = imu.samples(rows[start - past : start + chunk, :SENSORS], past)
-            yield start, before, imu.run(state, samples, start + chunk >= len(rows))
+        return passed(imu, rows, chunk, None if q_IB is None else np.array(q_IB))
 
     def _innovations(self, t: Array, told: Any, imu: ImuFilter) -> None:
         if self._mag is None or not len(told.row):

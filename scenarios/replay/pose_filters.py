@@ -135,7 +135,7 @@ class Kinematic(Driven):
 class Moving(Driven):
     """Pose filter by a model of the motion, of which kind and density are those that suit the first poses best."""
 
-    recordable = False
+    recordable, fields = False, ("dq_IB",)  # the rest of the chart is made of the others
 
     def __init__(self, chosen: filter_config.KinematicFilter, poses: Poses) -> None:
         kinds: tuple[Kind, ...] = ("white", "damped", "singer") if chosen.motion == "auto" else (chosen.motion,)

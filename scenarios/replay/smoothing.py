@@ -189,7 +189,7 @@ def smoothed(
     That is how it was predicted (a node whose own state is theirs to fill in), and its smoothed state.
     """
     at = lambda parts, k: tuple(part[k] for part in parts)  # noqa: E731
-    ahead = [Node((), C, F, x, C) for C, F, *x in zip(flown.C_predicted, flown.F, *flown.predicted, strict=True)]
+    ahead = [Node((), C, F, tuple(x), C) for C, F, *x in zip(flown.C_predicted, flown.F, *flown.predicted, strict=True)]
     nodes = [*ahead[1:], *([following[0]] if following else [])]
     last = following[1:] if following else (at(flown.parts, -1), flown.C[-1])
     nodes = [n._replace(x=at(flown.parts, k), C=flown.C[k]) for k, n in enumerate(nodes)]
