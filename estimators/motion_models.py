@@ -125,6 +125,12 @@ class MotionFilter:
         moved = dual_quaternion.from_pose(q_new, r), chi, np.concatenate([alpha_new, a], axis=-1), C
         return MotionBelief(*moved, belief.rejected, belief.recoveries)
 
+    def transition(self, before: MotionBelief, after: MotionBelief, h: float) -> Array:
+        """Return F (..., 18, 18) of a prediction over h."""
+        turn, move = _stacked(self.turning, h), _stacked(self.moving, h)
+        q, q_new = before.dq_IB[..., :4], after.dq_IB[..., :4]
+        return transition(turn.A, move.A, quaternion.log(quaternion.mul(quaternion.conj(q), q_new)), q_new)
+
     def update(
         self, belief: MotionBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
     ) -> tuple[MotionBelief, Innovation]:

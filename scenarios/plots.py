@@ -119,4 +119,7 @@ def figure(draw: Draw) -> Figure:
     empty = Figure(figsize=(9, 5.5), dpi=120, layout="constrained")
     FigureCanvasAgg(empty)
     draw(empty)
+    if layout := empty.get_layout_engine():  # once, and not in a drawing of its own
+        layout.execute(empty)
+        empty.set_layout_engine("none")
     return empty

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from gnc.config.problems import describe
-from gnc.config.schema import unfit
+from gnc.config.schema import fields_of, unfit
 from gnc.errors import InputError
 from gnc.files import read_text
 from gnc.notebook import table
@@ -46,7 +46,6 @@ class Section(BaseModel):
         strict=True,
         allow_inf_nan=False,
         validate_default=True,
-        use_attribute_docstrings=True,
     )
 
     @classmethod
@@ -54,6 +53,15 @@ class Section(BaseModel):
         for name, field in cls.model_fields.items():
             if problem := unfit(field):
                 raise TypeError(f"{cls.__name__}.{name}: {problem}")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+        schema = handler(core)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, field in fields_of(cls).items():
+            if field.description and name in properties:
+                properties[name].setdefault("description", field.description)
+        return schema
 
     @model_validator(mode="before")
     @classmethod

@@ -11,6 +11,7 @@ import numpy as np
 
 from gnc.config import override
 from gnc.config.toml_text import value_text
+from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import CLOCK, History
 from gnc.scenarios.missions import dispersal
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
 
+    from gnc.scenarios.missions.flight_code import FlightCode
     from gnc.scenarios.report.page import Shown
 
 Progress = Callable[[int, int], None]
@@ -120,7 +122,7 @@ def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:
     there = {**prepared.signals, **prepared.innovations}
     found = {"shadow"}
     for craft in mission.craft:
-        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode")}
+        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode", "guard_s")}
     found |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
     special = {"t", "end", "eclipse"} | {f"t_{name}" for name in mission.events}
     for key, part in mission.requirements.items():
@@ -139,13 +141,20 @@ def fly(
     progress: Progress | None = None,
     ready: Callable[[], None] | None = None,
     judged_only: bool = False,
+    flight_code: FlightCode | None = None,
+    draws: Callable[[Array], Draws] | None = None,
 ) -> Flight:
-    """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself."""
+    """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself.
+
+    `draws` of trials replace those that they would have.
+    """
     several = trials if isinstance(trials, Sequence) else range(mission.run.trials if trials is None else trials)
     numbers = np.array(several, dtype=int)
     seed = mission.run.seed if seed is None else seed
     groups = dispersal.groups(mission, seed, numbers)
-    built = [(group, prepare(group, seed)) for group in groups]
+    built = [(group, prepare(group, seed, draws and draws(group.trials))) for group in groups]
+    if flight_code is not None:
+        built = flight_code.aboard(mission, built)
     only = needed(mission, built[0][1])
     if ready is not None:
         ready()
@@ -211,6 +220,8 @@ def _group_flown(
     innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
     flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
     note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
+    code = prepared.loop.flight_code
+    note |= {} if code is None else {"flight_code": code.told_of()}
     dataset = history.dataset(group.trials, **note, uncompiled=flown.uncompiled, loops=1)
     for name, when in flown.happened.items():
         about = {"units": "s", "long_name": f"when: {name}"}

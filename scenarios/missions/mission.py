@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from gnc.config import Section
@@ -22,11 +23,12 @@ from gnc.scenarios.missions.sections import Environment, Run, Software
 
 if TYPE_CHECKING:
     from gnc.models.craft.base import CraftPart as AnyCraft
+    from gnc.models.faults.base import FaultPart as AnyFault
     from gnc.models.happenings.base import EventPart as AnyEvent
     from gnc.scenarios.missions.flight import Flight
     from gnc.scenarios.missions.requirements.base import RequirementPart as AnyRequirement
 else:
-    AnyCraft, AnyEvent = slot_type("craft", "rigid"), slot_type("event")
+    AnyCraft, AnyEvent, AnyFault = slot_type("craft", "rigid"), slot_type("event"), slot_type("fault")
     AnyRequirement = slot_type("requirement", "statistic")
 
 
@@ -50,6 +52,8 @@ class Mission(Section):
     """What flies them, by the name of the craft: what is believed and done."""
     events: dict[str, AnyEvent] = {}
     """What happens once in a flight, at its own time in each trial."""
+    faults: dict[str, AnyFault] = {}
+    """What goes wrong, from when to when; flight software is not told unless the fault says so."""
     requirements: dict[str, AnyRequirement] = {}
     """What is asked."""
     dispersions: dict[str, Dispersion] = {}
@@ -59,14 +63,33 @@ class Mission(Section):
     def _fits(self) -> Self:
         if not self.craft:
             raise InputError("craft: nobody flies; give at least one")
-        for group in (self.craft, self.software, self.requirements, self.events):
+        for group in (self.craft, self.software, self.requirements, self.events, self.faults):
             for name in group:
                 if not name.replace("_", "").replace("-", "").isalnum() or name[0].isdigit():
                     raise InputError(f"{name!r} is no name; use letters, digits, _ and -, and begin with a letter")
         for name in self.software:
             if name not in self.craft:
                 raise InputError(f"software.{name}: there is no such craft; there are {', '.join(self.craft)}")
+        for name, fault in self.faults.items():
+            self._can_fail(name, fault)
         return self
+
+    def _can_fail(self, name: str, fault: Any) -> None:
+        """Refuse the fault of a part that is not there, and one that ends before it begins."""
+        craft, _, part = fault.part.partition(".")
+        owner = self.craft.get(craft)
+        parts = [] if owner is None else [*owner.sensors, *owner.actuators]
+        if owner is None or (part and part not in parts):
+            there = ", ".join(f"{craft}.{one}" for one in parts) if owner is not None else ", ".join(self.craft)
+            raise InputError(f"faults.{name}.part = {fault.part!r}: there is no such part; there are {there or 'none'}")
+        if (fault.kind == "reset") != (not part):
+            raise InputError(
+                f"faults.{name}.part = {fault.part!r}: a reset is of a craft, other faults are of its parts"
+            )
+        if fault.kind == "reset" and craft not in self.software:
+            raise InputError(f"faults.{name}.part = {craft!r}: it has no flight software")
+        if np.ndim(fault.from_s) == 0 == np.ndim(fault.to_s) and fault.to_s is not None and fault.to_s <= fault.from_s:
+            raise InputError(f"faults.{name}: ends at {fault.to_s:g} s, before it begins")
 
     def __repr__(self) -> str:
         """Name and parts in a line."""
