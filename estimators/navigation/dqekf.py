@@ -11,7 +11,6 @@ from gnc import quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import midpoint_dqekf, pose_motion
-from gnc.estimators.conserved_dqekf import ConservedDqEkf
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.navigation.base import Navigation, NavigationPart
@@ -85,8 +84,8 @@ class DqekfPart(NavigationPart):
             return midpoint_dqekf.MidpointDqEkf(nominal.M, **options)
         if self.inertia_sigma_percent > 0.0:
             options["extras"] = (Inertia(form="ratios", walk=(WALK * self._inertia_sigma(nominal)) ** 2),)
-        kind = ConservedDqEkf if self.chart == "conserved" else DqEkf
-        return kind(nominal.M, method=self.method, turn=pose_motion.TURN if self.substeps else None, **options)
+        turn = pose_motion.TURN if self.substeps else None
+        return DqEkf(nominal.M, method=self.method, turn=turn, chart=self.chart, **options)
 
     def _inertia_sigma(self, nominal: Nominal) -> float:
         return 0.01 * self.inertia_sigma_percent * float(np.trace(nominal.J)) / 3.0

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.mekf import Mekf
+from gnc.estimators.mekf import Mekf, at_rest
 from gnc.models.sensors import Gyro, Measurement
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay import config, filter_config
@@ -88,8 +87,7 @@ class ByTorque(Driven):
         k, rho_B = self.filter.size - 6, NOTHING if held is None else held.z[6:9]
         values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(k - self._biases)])
         if start.P_B is not None:
-            parts = first.q_IB, np.array(start.P_B), rho_B, values, np.array(start.C)
-            return Belief(*parts, np.zeros(()), np.zeros(()))
+            return at_rest(first.q_IB, np.array(start.P_B), rho_B, values, np.array(start.C))
         C = blocks(first.C[:3, :3], variance(np.radians(start.sigma_rate_deg_s))) if start.C is None else given(start)
         x = AttitudeState(np.asarray(first.q_IB), np.array(start.w_B))
         return self.filter.start(x, C, rho_B, values, self._prior(start))
