@@ -41,7 +41,8 @@ class Space:
     names: tuple[str, ...]  # of `given`
     from_inertial: Callable[..., Any]  # q -> matrix that takes errors of the group from inertial to body axes
     own: Callable[..., Any]  # H, n, given -> H over the error state
-    blind: Callable[..., Any]  # H, C -> variance of what H leaves out
+    blind: Callable[..., Any]  # H, C -> variance of what H leaves out, which R grows by
+    bent: Callable[..., Any]  # the same, for recovery
     move: Callable[..., Any]  # q, x, d, C before, C after, given -> q, x, reset
     spread: Callable[..., Any]  # C, given -> traces of the blocks of three that recovery widens
     limits: int  # of those blocks
@@ -92,7 +93,7 @@ def finished(space, state, good, counts, seen, given, limits):
         rows = slice(start, start + size)
         over, y = H[rows, : space.errors] @ turn, r[rows]
         size_2 = 2.0 * (y @ y) / maximum(sum((h * h for h in over[:, :3].ravel()), 0.0), 1e-200)  # of the error [rad^2]
-        bend = space.blind(H[rows], (size_2 * (1.0 / 3.0)) * identity(3))
+        bend = space.bent(H[rows], (size_2 * (1.0 / 3.0)) * identity(3))
         watch = heeded(watch, idle, valid[i], used[i], y, over, R[rows, rows], bend, gates[i], patience_s)
         idle, start = 0.0, start + size
     wide = inflated(C, space.spread(C, given), inflation, widest)
@@ -116,7 +117,7 @@ def correction_kernel(space: Space, n: int, m: int, columns: int) -> Kernel:
         K, _, nis, used, _ = _gained(H, R, S, C, y, [valid], limits[:1], (m,), S)
         took = used[0] > 0.0
         C_used = joseph(C, H, R, K)
-        q_new, x_new, reset = space.move(q, x, K @ where(took, y, zeros(m)), C, C_used, given)
+        q_new, x_new, reset = space.move(q, x, K @ where(took, y, zeros(m)), C, C, given)
         state = where(took, q_new, q), where(took, x_new, x), where(took, symmetric_product(reset, C_used), C)
         good = was_good & ((nis[0] >= 0.0) | (valid == 0.0))
         seen, counts = ([valid], used, y, H, R, limits[:1], (m,)), (watch, idle, recoveries)

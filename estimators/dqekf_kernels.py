@@ -57,6 +57,7 @@ def pose_space(chart: str = "usual", unknown: Unknown = None) -> Space:
         from_inertial=lambda p: dual_quaternion.adjoint(dual_quaternion.conj(p)),
         own=lambda H, n, given: H if H.shape[1] == n else np.concatenate([H, zeros(len(H), n - H.shape[1])], axis=1),
         blind=lambda H, C: 0.0,
+        bent=lambda H, C: 0.0,
         move=functools.partial(_moved, chart, unknown),
         spread=_spread,
         limits=4,

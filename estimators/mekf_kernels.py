@@ -196,6 +196,7 @@ def attitude_space(chart: str) -> Space:
         from_inertial=lambda q: quaternion.to_matrix(q).T,
         own=lambda H, n, given: over_momentum(H, given[0], given[2], n),
         blind=lambda H, C: curvature(H[:, :3], C[:3, :3]),
+        bent=lambda H, C: curvature(H[:, :3], C),
         move=functools.partial(_moved, chart),
         spread=_spread,
         limits=2,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -293,7 +293,7 @@ def measuring_kernel(points: Points, predicts: tuple[Kernel, ...]) -> Kernel:
 # Filters
 
 
-class SigmaPoints(GroupFilter):
+class SigmaPoints(GroupFilter if TYPE_CHECKING else object):  # type: ignore[misc]  # fields come from Mekf and DqEkf
     """The update of a sigma-point filter, and its prediction from points that have flown."""
 
     points: Points

@@ -80,11 +80,10 @@ POSE = {
     f.name: f
     for f in (
         Filter("dqekf-midpoint", "standard pose EKF, midpoint linearisation, tuned", _dqekf(MidpointDqEkf), True),
-        Filter("dqekf-vi2", "DQVI: one step of second order", _dqekf(method="vi2", turn=None), False),
-        Filter("dqekf-rk4", "RK4 with its own transition matrix, substeps", _dqekf(method="rk4"), False),
-        Filter("dqekf-vi4", "DQVI, fourth order, substeps", _dqekf(method="vi4"), False),
-        Filter("dqekf-exact", "exact drift about the centre of mass, one step per sample", _dqekf(), False),
-        Filter("dqekf-iterated", "as dqekf-exact, each interval linearised again", _dqekf(), False, joint=True),
+        Filter("dqekf-vi2", "DQVI: one step of second order", _dqekf(method="vi2", turn=None), False, joint=True),
+        Filter("dqekf-rk4", "RK4 with its own transition matrix, substeps", _dqekf(method="rk4"), False, joint=True),
+        Filter("dqekf-vi4", "DQVI, fourth order, substeps", _dqekf(method="vi4"), False, joint=True),
+        Filter("dqekf-exact", "exact drift about the centre of mass, one step per sample", _dqekf(), False, joint=True),
         Filter("dqekf-conserved", CONSERVED, _dqekf(chart="conserved"), False, joint=True),
         Filter("dqekf-sigma", "sigma points about the centre of mass", _dqekf(SigmaDqEkf), False, joint=True),
         Filter(

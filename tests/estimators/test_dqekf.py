@@ -169,9 +169,9 @@ def acquire(dqekf, h, trials, iterations):
 def test_with_the_motion_linearised_again_it_is_consistent_over_90_degrees_of_motion_and_15_of_error(h):
     """In one exact step per sample; NEES (12) of 100 trials, false alarm < 2e-3. Without iterations it is too sure."""
     dqekf = DqEkf(M, "exact")
-    nees = acquire(dqekf, h, 100, 2)
+    nees = acquire(dqekf, h, 100, 20)
     assert in_band(nees, 12) and in_band(nees[-1], 12)
-    assert not in_band(acquire(dqekf, h, 100, 0), 12)
+    assert not in_band(acquire(dqekf, h, 100, 1), 12)
 
 
 @pytest.mark.parametrize("extras", [(), pytest.param((SteadyTorque(walk=1e-8),), marks=pytest.mark.slow)])
@@ -188,14 +188,6 @@ def test_of_small_errors_linearising_again_changes_nothing(extras):
     assert (np.abs(errors(dqekf.state(again), once)) < 2e-3 * sigma[:, :12]).all()
     assert (np.abs(again.extras - once.extras) <= 2e-3 * sigma[:, 12:]).all()
     assert (np.abs(again.C - once.C) < 2e-3 * sigma[..., :, None] * sigma[..., None, :]).all()
-
-
-def test_linearised_about_the_estimate_itself_a_prediction_is_the_usual_one():
-    dqekf = DqEkf(M, wrench_psd=1e-6)
-    belief = dqekf.start(dispersed(1, 4), C_0)
-    usual, same = dqekf.predict(belief, None, 3.0), dqekf.predict(belief, None, 3.0, about=belief)
-    for a, b in zip(usual, same, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-14)
 
 
 # The reference point
