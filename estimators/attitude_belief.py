@@ -21,6 +21,7 @@ from gnc.batch import Kernel, batched
 from gnc.estimators.kalman import symmetric_product
 from gnc.integrators.qvi_equation import increment, leading_slope
 from gnc.linalg import identity, inv3, skew, solve3, zeros
+from gnc.notebook import of_belief
 
 Array = Any
 
@@ -36,6 +37,9 @@ class Belief(NamedTuple):
     watch: Array  # (..., 12) how much the filter doubts itself, see `recovery`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated, or the trial started anew
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 def lost(belief: Belief) -> Array:

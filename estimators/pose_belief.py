@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc.notebook import of_belief
+
 Array = Any
 
 
@@ -19,6 +21,9 @@ class PoseBelief(NamedTuple):
     watch: Array  # (..., 39) how much the filter doubts itself, see `recovery`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 def lost(belief: PoseBelief) -> Array:

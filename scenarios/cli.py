@@ -6,20 +6,22 @@ Whatever is slow to import is imported inside the command that needs it.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios import exits
+from gnc.scenarios.covariance.command import covariance
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
-from gnc.scenarios.export import app as export
+from gnc.scenarios.export import export
 from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
+from gnc.scenarios.sweep.command import sweep
 
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
@@ -28,7 +30,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
-app.add_typer(export, name="export")
+app.command("export")(export)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
@@ -80,12 +82,19 @@ Name = Annotated[
 ]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
+Code = Annotated[
+    str | None,
+    typer.Option(
+        "--flight-code", metavar="DIR[@WIRE]", help="Flown by the C of gnc export; WIRE: docs/flight_code.md."
+    ),
+]
 
 
 @app.command("show")
 def _show(name: Name, settings: Settings = None) -> None:
     """Print the complete file of a mission, to copy and edit, with what is perfect in it."""
     from gnc.config import dump
+    from gnc.scenarios.missions.doubts import doubts
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.missions.perfect import perfect
 
@@ -94,6 +103,8 @@ def _show(name: Name, settings: Settings = None) -> None:
     print("\n# What the truth shares with flight software here, or leaves out:")
     for line in perfect(mission):
         print(f"# - {line}")
+    for line in doubts(mission):
+        print(f"# doubtful: {line}")
 
 
 @app.command("parts")
@@ -162,6 +173,8 @@ def _fly(
     trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the file's.")] = None,
     trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
+    code: Code = None,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw what was flown.")] = True,
     as_json: Json = False,
 ) -> None:
     """Fly a mission in closed loop; leave a table, figures and labelled results."""
@@ -175,10 +188,9 @@ def _fly(
     mission = read(name, [*(settings or ()), *changes])
     folder = out if out is not None else Path("out", "run", mission.name)
     with progress.bar(mission.name) as moved:
-        flight = fly(
-            mission, None if trial is None else [trial], progress=moved, ready=lambda: run.make_directory(folder)
-        )
-        flight = run.write(flight, folder)
+        options: Any = {"progress": moved, "ready": lambda: run.make_directory(folder), "flight_code": _code(code)}
+        flight = fly(mission, None if trial is None else [trial], **options)
+        flight = run.write(flight, folder, figures)
     if as_json:
         print(display.as_json(run.report(flight)))
     else:
@@ -190,6 +202,19 @@ def _fly(
         raise typer.Exit(CHECK_FAILED)
 
 
+def _code(place: str | None) -> Any:
+    """Return where flight code is, if there is any."""
+    if place is None:
+        return None
+    from gnc.scenarios.missions.flight_code import FlightCode
+
+    folder, at, wire = place.partition("@")
+    alone = place.startswith(("pipe:", "tcp:"))
+    return FlightCode(place if alone else f"{Path(folder).resolve()}{at}{wire}")
+
+
+app.command("covariance")(covariance)
+app.command("sweep")(sweep)
 app.command("replay")(replay)
 app.command("tune")(tune)
 app.command("calibrate")(calibrate)
@@ -225,11 +250,14 @@ def _report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run, monte-carlo or replay.")],
     trial: Annotated[int | None, typer.Option(min=0, help="Which trial is played back; by default the first.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Print it by a browser, if one is installed.")] = False,
 ) -> None:
     """Write one HTML page with tables, plots and 3-D playback; it needs no network."""
     from gnc.scenarios.report import results
 
-    path = out if out is not None else folder / "report.html"
+    path = out if out is not None else folder / ("report.pdf" if pdf else "report.html")
+    if pdf and path.suffix.lower() != ".pdf":
+        raise InputError(f"--out {path}: a PDF is called .pdf; give such a name, or leave --pdf out")
     results.write(folder, path, trial)
     print(f"wrote {path}")
 
@@ -245,6 +273,7 @@ def _monte_carlo(
     address: Annotated[str | None, typer.Option(help="Of a Dask scheduler; none: a cluster of this machine.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/monte-carlo/NAME].")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with the campaign of this directory.")] = None,
+    code: Code = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Trials flown together; by default as fits.")] = None,
     until_ci: Annotated[
         float | None, typer.Option(min=1e-6, max=1.0, help="Stop when the interval of success is this narrow.")
@@ -265,6 +294,7 @@ def _monte_carlo(
             chunk_size=chunk,
             until_ci=until_ci,
             exports=export or (),
+            flight_code=_code(code),
             progress=moved,
         )
     if as_json:

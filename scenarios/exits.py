@@ -4,7 +4,9 @@
 70: a defect of gnc; 130: interrupted. `--traceback`, anywhere among the arguments, shows where 3 and 70 come from.
 """
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 import typer
@@ -24,6 +26,8 @@ class Stopped(Exception):
 def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] | None) -> int:
     """Run a command with its arguments and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers too, with one line
     try:
         code = command([word for word in given if word != TRACEBACK]) or 0
     except typer.TyperException as error:

@@ -64,7 +64,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
 def source_file(name: str, unit: CUnit) -> str:
     """Return the C file of a unit."""
     text = "\n".join(unit.functions)
-    helpers = HELPERS if "copy(" in text else ""
+    helpers = HELPERS.replace("double", unit.real) if "copy(" in text else ""
     includes = ["<math.h>", "<stdbool.h>", "<stdint.h>"]
     return "\n".join([f'#include "{name}.h"\n', *(f"#include {file}" for file in includes), "", helpers, text])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gnc.config.schema import bounds, description_of, field_options, noun
+from gnc.config.schema import bounds, description_of, field_options, fields_of, noun
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
 from gnc.parts import PACKAGES, Part, kinds
@@ -44,7 +44,7 @@ def about(section: type[Part]) -> str:
 
 def fields(section: type[Part]) -> Iterator[tuple[str, str, str, str]]:
     """Give each field of a kind: name, default, what may stand there, what it is."""
-    for name, field in section.model_fields.items():
+    for name, field in fields_of(section).items():
         if name == "kind":
             continue
         options = field_options(field)
@@ -123,7 +123,7 @@ def new(name: str, base: str) -> str:
 def _numbers(section: Any) -> list[str]:
     """Return the fields of a section that are numbers or lists of numbers, as lines of TOML."""
     found = []
-    for name, field in type(section).model_fields.items():
+    for name, field in fields_of(type(section)).items():
         value = getattr(section, name)
         if isinstance(value, float | tuple) and not isinstance(value, bool) and value is not None:
             found.append(f"{name} = {value_text(value)}  # {description_of(field)}".removesuffix("  # "))

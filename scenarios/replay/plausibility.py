@@ -89,7 +89,7 @@ def _joined(rows: list[Measurements]) -> tuple[Array, Array]:
 def _reference(sensor: Any, z: Array) -> Array | None:
     """Return the directions in inertial axes that rows refer to, where the log or the configuration has them."""
     reference = getattr(sensor, "reference", None)
-    if not isinstance(reference, tuple):
+    if not isinstance(reference, tuple) or sensor.kind == "range":
         return None
     return np.broadcast_to(reference, (len(z), 3)) if not isinstance(reference[0], str) else z[:, 3:6]
 

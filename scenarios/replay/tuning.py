@@ -19,6 +19,7 @@ CORRELATED = 0.2  # of the first lag, from which the process is blamed
 
 PROCESS = {
     "imu": "the motion or the field is rougher than the filter's constants say; filter.reach_m",
+    "ins": "arw of the gyro or vrw of the accelerometer",
     "gyro-mekf": "the gyro's arw or bias_walk",
     "mekf": "filter.torque_psd",
     "dqekf": "filter.wrench_psd",

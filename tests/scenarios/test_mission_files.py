@@ -13,6 +13,7 @@ from gnc.errors import InputError
 from gnc.parts import PACKAGES, kinds
 from gnc.scenarios import cli
 from gnc.scenarios.missions.catalogue import schema
+from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.load import builtin, read, table_of
 from tests.scenarios.flights import same_bits
 
@@ -212,3 +213,28 @@ def test_all_drawn_numbers_of_a_trial_are_its_own():
     alone = read("pointing", ["run.duration_s=10", "run.record_s=5"]).fly(trials=[9])
     for name, values in flight.drawn.items():
         assert np.array_equal(values[1], alone.drawn[name][0]), name
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("craft.sat.size_m=[100,200,300]", "kg/m^3"),
+        ("craft.sat.J_kgm2=[[220,0,0],[0,190,0],[0,0,130]]", "kg/m^3"),
+        ("craft.sat.mass_kg=1", "up to 3 is possible"),
+    ],
+)
+def test_an_inertia_that_does_not_fit_the_box_is_doubted(setting, says):
+    assert says in doubts(read("pointing", [setting]))[0] and not doubts(read("pointing", ["craft.sat.mass_kg=20"]))
+
+
+def test_a_file_that_adds_modes_before_those_of_its_base_starts_in_the_one_that_nothing_leads_to(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'base = "pointing"\n[software.sat.modes.damp]\nlaw = "b-dot"\nto = ["wheels"]\n'
+        '[[software.sat.transitions]]\nfrom = "damp"\nto = "nadir"\nwhen = "t > 5"\n'
+    )
+    mission = read(str(tmp_path / "mine.toml"))
+    assert list(mission.software["sat"].modes) == ["damp", "nadir"] and mission.title == "based on pointing"
+    safe = {"modes": {"safe": {}}, "transitions": [{"from": "*", "to": "safe", "when": "rate_deg_s > 5"}]}
+    assert list(Mission.like("pointing", {"software": {"sat": safe}}).software["sat"].modes) == ["nadir", "safe"]
+    by_name = Mission.like("pointing", {"software": {"sat": {"modes": {"nadir": {"unload": "torquers"}}}}})
+    assert by_name.software["sat"].modes["nadir"].unload.by == "torquers"
