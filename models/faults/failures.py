@@ -8,10 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc.batch import Kernel, batched, where
+from gnc.config import Positive
+from gnc.errors import InputError
 from gnc.models.faults.base import FailingSensor, FaultPart, SensorFault
 from gnc.models.faults.commands import FailingEffector
 from gnc.models.faults.readings import Altered
 from gnc.typing import Array
+
+MOST_WAITING = 200  # readings, all of which every trial remembers
 
 
 class DeadFault(FaultPart):
@@ -61,12 +65,15 @@ class DelayFault(FaultPart):
 
     kind: Literal["delay"] = "delay"
     shaping = FaultPart.shaping | {"delay_s"}
-    delay_s: float = 1.0
+    delay_s: Positive = 1.0
     """How old, in whole periods of the sensor."""
 
     def of_sensor(self, sensor: FailingSensor) -> Delayed:
         """Return the fault."""
-        return Delayed(self, sensor.size, max(1, round(self.delay_s / sensor.period_s)))
+        places = max(1, round(self.delay_s / sensor.period_s))
+        if places > MOST_WAITING:
+            raise InputError(f"delay_s = {self.delay_s:g}: {places} readings would wait; {MOST_WAITING} may")
+        return Delayed(self, sensor.size, places)
 
 
 class Stuck(SensorFault):

@@ -311,3 +311,20 @@ def test_a_watch_of_ones_own_sees_innovations_and_telemetry_and_leaves_parts_out
     assert flight.verdict.measurements["sat.magnetometer"][:2] == (30, 0)
     assert not flight.signals["sat.wheels.torque_Nm"].values[:, 1:, 0].any()
     assert flight.signals["sat.wheels.torque_Nm"].values[:, 1:, 1].any()
+
+
+def test_thrusters_empty_the_wheels_while_these_keep_the_body_still():
+    thrusters = {"kind": "thrusters", "thrust_N": 0.02, "minimum_on_s": 0.02}
+    wheels = {"kind": "reaction-wheels", "start_Nms": 0.02}
+    changes = {
+        "run": {"duration_s": 250.0},
+        "craft": {"sat": {"actuators": {"wheels": wheels, "thrusters": thrusters}}},
+        "software": {"sat": {"navigation": {"kind": "known"}, "modes": {"nadir": {"law": "pd", "to": ["wheels"]}}}},
+    }
+    changes["software"]["sat"]["modes"]["nadir"]["unload"] = {"by": "thrusters", "gain_per_s": 0.02}
+    changes["craft"]["sat"]["start"] = {"about": "reference", "attitude_sigma_deg": 1.0, "rate_sigma_deg_s": 0.01}
+    base = Mission.like("pointing", changes)
+    flight = base.model_copy(update={"requirements": {"books": base.requirements["books"]}}).fly(3, SEED)
+    excess = np.linalg.norm(flight.signals["sat.momentum_excess_Nms"].values, axis=-1)
+    assert (excess[:, -1] < 0.1 * excess[:, 0]).all() and flight.verdict.ok
+    assert np.linalg.norm(flight.signals["sat.pointing_error_deg"].values[:, -1], axis=-1).max() < 0.3
