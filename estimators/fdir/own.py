@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+
+from gnc.contract import source_name
+from gnc.errors import PartError
 from gnc.estimators.fdir.base import Fdir, FdirPart
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
@@ -48,4 +52,12 @@ class OwnFdir(OwnPart, FdirPart):
 
     def build(self, known: Known) -> OwnWatch:
         """Return the watch."""
-        return OwnWatch(self.made(**known.offered()))
+        own = self.made(**known.offered())
+        sizes = {**dict.fromkeys(known.sensors, ()), **{name: (e.size,) for name, e in known.effectors.items()}}
+        for name, out in own.excluded(own.start(known.trials)).items():
+            wanted = (known.trials, *sizes[name]) if name in sizes else None
+            if wanted != np.shape(out):
+                expected = f"an array {wanted}" if wanted else f"one of {', '.join(sizes)}"
+                told = f"expected {expected}, received {name} {np.shape(out)}"
+                raise PartError(source_name(self.component.source), "excluded", told)
+        return OwnWatch(own)
