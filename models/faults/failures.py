@@ -1,4 +1,4 @@
-"""Faults of sensors and actuators alike: dead, stuck, turned in sign."""
+"""Faults of sensors and actuators alike: dead, stuck, turned in sign; readings that are old; a computer that resets."""
 
 from __future__ import annotations
 
@@ -74,6 +74,12 @@ class DelayFault(FaultPart):
         if places > MOST_WAITING:
             raise InputError(f"delay_s = {self.delay_s:g}: {places} readings would wait; {MOST_WAITING} may")
         return Delayed(self, sensor.size, places)
+
+
+class ResetFault(FaultPart):
+    """The computer of a craft resets at `from_s`: its filter forgets all and searches anew."""
+
+    kind: Literal["reset"] = "reset"
 
 
 class Stuck(SensorFault):
