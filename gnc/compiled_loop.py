@@ -119,6 +119,7 @@ class _Compiled:
     def reasons(self) -> str:
         """Return which parts Python computes, and why."""
         first = {call.split(", call ")[0]: reason for call, reason in reversed(self.opaque.items())}
+        first.pop("flight code", None)  # is meant to be called
         return "; ".join(f"{name}: {reason}" for name, reason in reversed(first.items()))
 
     def share(self, place: int) -> None:

@@ -13,6 +13,8 @@ import numpy as np
 
 from gnc.batch import python_part, recording
 from gnc.errors import PartError
+from gnc.trees import mapped
+from gnc.watchdog import LIMIT_S, Overdue, limited
 
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
 
@@ -113,6 +115,7 @@ METHODS: Mapping[str, Mapping[str, Returned | None]] = {  # of a slot: what must
     "sensor": {"measure": _measurement, "predict": None, "residual": None, "noise_size": None},
     "navigation": {"start": _belief, "state": _state, "predict": _belief, "update": _updated},
     "guidance": {"at": _reference},
+    "fdir": {"start": None, "excluded": None},
     "load": {"torque": _torque},
     "orbit": {"at": None},
 }
@@ -131,6 +134,11 @@ def guarded(part: Any, slot: str, source: str) -> Any:
 def source_name(source: str) -> str:
     """The name of a part without its folder."""
     return source.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _private(value: Any) -> Any:
+    """A copy of an array that the part may overwrite: what others hold stays theirs."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 class _Guarded:
@@ -154,20 +162,26 @@ class _Guarded:
         part, recordable = source_name(self._source), getattr(self._part, "compilable", False)
 
         def call(*arguments: Any, **more: Any) -> Any:
-            if recording() and not recordable:  # it may do more than compute: Python calls it at every tick
+            if recording() and recordable:
+                return method(*arguments, **more)
+            if recording():  # it may do more than compute: Python calls it at every tick
                 return python_part(f"{part}.{name}", functools.partial(plain, **more), *arguments)
-            result = method(*arguments, **more)
+            return checked(*mapped(_private, arguments), **more)
+
+        def plain(*arguments: Any, **more: Any) -> Any:
             if recording():
-                return result
+                raise TypeError("it is written in plain NumPy")
+            return checked(*arguments, **more)
+
+        def checked(*arguments: Any, **more: Any) -> Any:
+            try:
+                result = limited(f"{part}.{name}", method, *arguments, **more)
+            except Overdue:
+                raise PartError(part, name, f"no answer within {LIMIT_S:g} s (GNC_PART_LIMIT_S)") from None
             wrong = check(result, arguments)
             if wrong and not (wrong.endswith("received NaN") and not _finite(arguments)):
                 raise PartError(part, name, wrong)
             return result
-
-        def plain(*arguments: Any, **more: Any) -> Any:
-            if recording():
-                raise TypeError("plain NumPy")
-            return call(*arguments, **more)
 
         object.__setattr__(self, name, call)  # found at once the next time
         return call

@@ -7,6 +7,8 @@ nothing else has to be told. Every slot takes a user's own class too:
     law = { kind = "pd", frequency_rad_s = 0.05 }
     law = "my_law.py:MyLaw"                        an own class, found beside the file
     law = { kind = "my_law.py:MyLaw", gain = 2.0 } with arguments
+
+In Python the class itself does as well, `{"law": MyLaw}`, if it is written in a file.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Annotated, Any, ClassVar, Union
 from pydantic import BeforeValidator, Field
 
 from gnc.config import Component, Section
+from gnc.config.component import source_of
 from gnc.contract import guarded
 from gnc.errors import InputError
 
@@ -32,7 +35,9 @@ PACKAGES = {  # slot -> the package whose modules hold its kinds
     "sensor": "gnc.models.sensors",
     "craft": "gnc.models.craft",
     "event": "gnc.models.happenings",
+    "fault": "gnc.models.faults",
     "navigation": "gnc.estimators.navigation",
+    "fdir": "gnc.estimators.fdir",
     "guidance": "gnc.controllers.guidance",
     "law": "gnc.controllers.laws",
     "requirement": "gnc.scenarios.missions.requirements",
@@ -117,13 +122,15 @@ class _Spellings:
 
 def _spelled(slot: str, default: str | None, value: Any) -> Any:
     """A part as its table, whichever way it was written."""
-    if isinstance(value, str):
-        return _own(slot, {"kind": value}) if ":" in value else {"kind": value}
+    if isinstance(value, str | type):
+        value = {"kind": value}
     if not isinstance(value, Mapping):
         return value
     kind = value.get("kind")
     if kind is None and default is not None:
         return {"kind": default, **value}
+    if isinstance(kind, type):
+        value = {**value, "kind": (kind := source_of(kind))}
     return _own(slot, value) if isinstance(kind, str) and ":" in kind else value
 
 

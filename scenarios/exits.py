@@ -4,7 +4,10 @@
 70: a defect of gnc; 130: interrupted. `--traceback`, anywhere among the arguments, shows where 3 and 70 come from.
 """
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 import typer
@@ -24,6 +27,8 @@ class Stopped(Exception):
 def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] | None) -> int:
     """Run a command with its arguments and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers too, with one line
     try:
         code = command([word for word in given if word != TRACEBACK]) or 0
     except typer.TyperException as error:
@@ -35,8 +40,15 @@ def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] |
     except BaseException as error:
         if isinstance(error.__context__, BrokenPipeError):  # typer answers it with SystemExit
             return PIPE_CLOSED
+        if isinstance(error, SystemExit) and _completes(given):  # the shell's question is answered
+            return int(error.code or 0)
         return _failed(error, TRACEBACK in given)
     return _complain("interrupted", code) if code == INTERRUPTED else code
+
+
+def _completes(given: list[str]) -> bool:
+    """Tell whether a shell asks for completions, or how it gets them."""
+    return "_GNC_COMPLETE" in os.environ or bool({"--show-completion", "--install-completion"} & set(given))
 
 
 def _failed(error: BaseException, trace: bool) -> int:

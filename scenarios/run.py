@@ -43,6 +43,7 @@ def report(flight: Flight) -> dict[str, Any]:
         "interrupted": flight.interrupted,
         "uncompiled": flight.signals.attrs["uncompiled"],
         "loops": int(flight.signals.attrs["loops"]),
+        "flight_code": flight.signals.attrs.get("flight_code", ""),
         "version": __version__,
         "out": None if flight.out is None else str(flight.out),
     }
@@ -67,8 +68,8 @@ def make_directory(out: Path) -> None:
         raise InputError(f"--out {out}: {(error.strerror or str(error)).lower()}; give a directory to write") from None
 
 
-def write(flight: Flight, out: Path) -> Flight:
-    """Write everything that a flight leaves, each file whole or not at all; the figures last."""
+def write(flight: Flight, out: Path, with_figures: bool = True) -> Flight:
+    """Write everything that a flight leaves, each file whole or not at all; the figures last, or none."""
     make_directory(out)
     flight = replace(flight, out=out)
     with replacing(out / CONFIG) as path:
@@ -78,7 +79,10 @@ def write(flight: Flight, out: Path) -> Flight:
     with replacing(out / METRICS) as path:
         path.write_text(as_json(report(flight)) + "\n", encoding="utf-8")
     for name, draw in figures.draw(flight.mission, flight.signals, flight.verdict).items():
-        save_figure(draw, out / f"{name}.png")
+        if with_figures:
+            save_figure(draw, out / f"{name}.png")
+        else:
+            (out / f"{name}.png").unlink(missing_ok=True)  # of an earlier flight
     return flight
 
 
@@ -119,6 +123,8 @@ def _show_how(flight: Flight) -> None:
     attributes = flight.signals.attrs
     if attributes["loops"] > MANY:
         print(f"dispersions of fields that shape the loop made {attributes['loops']} loops, flown one after another")
+    if "flight_code" in attributes:
+        print(f"flown by flight code: {attributes['flight_code']}")
     if attributes["uncompiled"]:
         print(f"called from Python at every tick, not compiled: {attributes['uncompiled']}")
     if flight.out is not None:

@@ -7,13 +7,12 @@ from typing import Literal
 import numpy as np
 
 from gnc.config import Positive
+from gnc.config.arrays import Gains
 from gnc.controllers.laws.base import LawPart
 from gnc.controllers.regulator import AttitudeRegulator
 from gnc.models.known import Known
 from gnc.models.rigid_body import RigidBody
 from gnc.models.states import AttitudeState
-
-Row6 = tuple[float, float, float, float, float, float]
 
 
 class LqrPart(LawPart):
@@ -26,7 +25,7 @@ class LqrPart(LawPart):
     """A rate error that costs as much."""
     torque_Nm: Positive = 1e-3
     """A torque that costs as much."""
-    K: tuple[Row6, Row6, Row6] | None = None
+    K: Gains | None = None
     """Gains from (a, w - w_R) to the torque, in place of a design [N m/rad, N m s/rad]."""
 
     def build(self, known: Known) -> AttitudeRegulator:

@@ -57,6 +57,7 @@ def _tuples(value: Any) -> Any:
 
 
 _VECTOR3, _MATRIX3 = Noun("3 numbers"), Noun("3 rows of 3 numbers")
+_GAINS = Noun("3 rows of 6 numbers")
 _QUATERNION = Noun("4 numbers of unit norm, scalar first")
 _INERTIA = Noun("3 rows of 3 numbers, an inertia matrix")
 
@@ -65,6 +66,7 @@ Matrix3 = Annotated[tuple[Row3, Row3, Row3], _checked((3, 3), _MATRIX3), _MATRIX
 Quaternion = Annotated[
     tuple[float, float, float, float], _checked((4,), _QUATERNION, check.unit_quaternion), _QUATERNION
 ]
+Gains = Annotated[tuple[tuple[float, ...], ...], _checked((3, 6), _GAINS), _GAINS]  # from a state of six to a torque
 Inertia = Annotated[tuple[Row3, Row3, Row3], _checked((3, 3), _INERTIA, check.inertia), _INERTIA]
 
 Positive = Annotated[float, Field(gt=0)]

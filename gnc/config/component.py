@@ -95,6 +95,15 @@ def load_component(source: str, base: str | Path | None = None) -> type:
     raise InputError(f"{source}: no class {name} in {where}; it has {', '.join(own) or 'no classes'}")
 
 
+def source_of(component: type) -> str:
+    """Return `file.py:Class` of a class, by which other processes find it too."""
+    file = getattr(sys.modules.get(component.__module__), "__file__", None)
+    if file is None or component.__qualname__ != component.__name__:
+        where = "inside a function or class" if file else "in no file"
+        raise InputError(f"{component.__qualname__} is written {where}; write it at the top level of a file")
+    return f"{Path(file).resolve()}:{component.__name__}"
+
+
 def construct(component: type, arguments: Mapping[str, Any], source: str) -> Any:
     """An instance, or one line that says what the constructor did not like."""
     try:
@@ -166,6 +175,9 @@ def _imported(where: str) -> ModuleType:
 
 def executed(path: Path) -> ModuleType:
     """The module of a file, executed once for each content."""
+    script = sys.modules["__main__"]
+    if Path(getattr(script, "__file__", None) or ".").resolve() == path.resolve():
+        return script  # a script whose own classes fly
     content = path.read_bytes()
     # Dataclasses and pickle look the module of a class up by its name.
     name = f"{EXECUTED}{path.stem}_{hashlib.sha256(bytes(path) + content).hexdigest()[:16]}"

@@ -16,6 +16,7 @@ from gnc.montecarlo.engines import AHEAD, answer_packed, refuse_barren
 from gnc.montecarlo.parcel import Parcel, Reply
 
 CONNECT_S = 10
+WAIT_S, DESERTED = 10, 6  # a look at the workers, and how many looks in a row may find none
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,15 @@ class Dask:
         distributed = _distributed()
         packed, barren = pickle.dumps(parcel), 0
         with self._client(distributed) as client:
-            left, flying = list(reversed(chunks)), dict[str, range]()
-            finished = distributed.as_completed()
+            left, flying = list(reversed(chunks)), dict[Any, range]()
             window = AHEAD * sum(client.nthreads().values())
             while left or flying:
                 while left and len(flying) < window:
                     chunk = left.pop()
-                    future = client.submit(_answer_alone, packed, chunk, pure=False)
-                    flying[future.key] = chunk
-                    finished.add(future)
-                future = next(finished)
-                chunk = flying.pop(future.key)
+                    flying[client.submit(_answer_alone, packed, chunk, pure=False)] = chunk
                 try:
+                    future = _first_done(distributed, client, list(flying))
+                    chunk = flying.pop(future)
                     reply = future.result()
                 except distributed.scheduler.KilledWorker:
                     left.append(chunk)
@@ -91,6 +89,17 @@ def _distributed() -> Any:
     except ImportError:
         raise InputError("engine: dask is not installed; install the extra, as in pip install 'gnc[cluster]'") from None
     return distributed
+
+
+def _first_done(distributed: Any, client: Any, futures: list[Any]) -> Any:
+    """Wait for a chunk, as long as there are workers who may fly it."""
+    deserted = 0
+    while deserted < DESERTED:
+        try:
+            return next(iter(distributed.wait(futures, WAIT_S, "FIRST_COMPLETED").done))
+        except (TimeoutError, distributed.TimeoutError):
+            deserted = 0 if client.nthreads() else deserted + 1
+    raise InputError(f"workers: none for {DESERTED * WAIT_S} s; start some, and resume")
 
 
 _one_at_a_time = threading.Lock()

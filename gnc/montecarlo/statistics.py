@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 Array = NDArray[np.float64]
 PERCENTS = (5.0, 50.0, 95.0, 99.7)
-FEWEST = 4  # trials: a rank correlation of fewer says nothing
+FEWEST = 10  # trials: for fewer, Student's t is no chance of a rank correlation (four trials give p = 0)
 
 
 class Interval(NamedTuple):
@@ -43,6 +42,8 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     """
     if not trials:
         return Interval(float("nan"), 0.0, 1.0)
+    from scipy.special import ndtri
+
     p, z = successes / trials, -float(ndtri(0.5 * (1.0 - confidence)))
     scale = 1.0 + z * z / trials
     centre = (p + 0.5 * z * z / trials) / scale

@@ -181,6 +181,8 @@ class ReactionWheelsPart(ActuatorPart):
         wheels = self._wheels()
         spinning = draws.vector(name, self.start_Nms, wheels.count)
         limit = wheels.momentum_limit
+        if np.any(column(self.start_Nms) > limit):
+            raise InputError("start_Nms: wheels cannot start beyond momentum_limit_Nms; lower it")
         return WheelSet(wheels, np.clip(spinning, -limit, limit))
 
     def belief(self) -> WheelSet:

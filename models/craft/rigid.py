@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched
-from gnc.config import Inertia, NonNegative, Section, Vector3
+from gnc.config import Inertia, NonNegative, Positive, Section, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -97,7 +97,9 @@ class RigidCraft:
 
     def report(self, x: RigidState) -> Report:
         """Return what the actuators tell, such as the wheels' momentum by their tachometers, and attitude and rate."""
-        return Report(x.effectors, self.effects.rho_B(x.effectors, x.w_B), AttitudeState(x.q_IB, x.w_B))
+        return Report(
+            self.effects.telemetry(x.effectors), self.effects.rho_B(x.effectors, x.w_B), AttitudeState(x.q_IB, x.w_B)
+        )
 
     def observe(self, x: RigidState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""
@@ -177,6 +179,8 @@ class RigidPart(CraftPart):
     """Inertia of body and wheels about the centre of mass, body axes."""
     J_error_percent: Percent = 0.0
     """By how much the true moments and axes are off from that, one sigma; flight software believes in J_kgm2."""
+    mass_kg: Positive | None = None
+    """Its path is that of the orbit, whatever the mass: only inertia and size are compared with it."""
     size_m: Vector3 = (0.2, 0.2, 0.3)
     """Edges of the box that is drawn."""
     start: TurnStart = TurnStart()

@@ -48,7 +48,7 @@ def groups(mission: Mission, seed: int, trials: np.ndarray) -> list[Group]:
 
 def shapes(mission: Any, path: list[str]) -> bool:
     """Tell whether a field is one that trials of one batch must share."""
-    if path[0] != "craft":
+    if path[0] not in ("craft", "faults"):
         return True
     here: Any = mission
     for part in path[:-1]:

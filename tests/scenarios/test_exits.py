@@ -1,8 +1,11 @@
 """How a command ends: whose error it was is told by the exit code, in one line."""
 
 import errno
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -33,6 +36,19 @@ def test_the_exit_code_tells_whose_error_it_is(command, code, says, capsys) -> N
     assert exits.ended(command, []) == code
     told = capsys.readouterr().err
     assert says in told and told.count("\n") == (code != 0)
+
+
+def test_a_request_to_end_ends_like_an_interrupt(capsys) -> None:
+    def ended_by_others(_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5.0)
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert exits.ended(ended_by_others, []) == 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().err == "gnc: interrupted\n"
 
 
 def test_a_defect_of_ours_is_70_with_the_line_to_look_at_and_a_traceback_on_request(monkeypatch, capsys) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnc import history
+from gnc import Mission, history
+from gnc.errors import InputError
 from gnc.scenarios import cli
 
 PARTS = (Path(__file__).parent / "own" / "parts.py").read_text()
@@ -46,6 +47,39 @@ def test_a_law_with_arguments_and_a_rate(fly):
     soft = fly(TOP + law + "stiffness = 1e-3\ndamping = 3e-2" + CRITERIA)
     stiff = fly(TOP + law + "stiffness = 4e-3" + CRITERIA)
     assert stiff[0] == 0 and soft[1]["metrics"]["sun_rms_deg"] > stiff[1]["metrics"]["sun_rms_deg"]
+
+
+PYTHON_MISSION = """
+from gnc import Mission
+from gnc.scenarios.missions.load import read
+
+{parts}
+
+short = {{"run": {{"duration_s": 20.0, "trials": 2}}}}
+mission = Mission.like("pointing", short | {{"software": {{"sat": {{"modes": {{"nadir": {{"law": {law}}}}}}}}}}})
+"""
+
+
+def test_a_class_inside_a_python_mission_flies_and_belongs_to_the_identity_of_its_campaigns(tmp_path, capsys):
+    from gnc.montecarlo.identity import software
+    from gnc.scenarios.missions.load import read
+    from gnc.scenarios.trials import MissionFlight
+
+    path = tmp_path / "mine.py"
+    path.write_text(PYTHON_MISSION.format(parts=PARTS, law='{"kind": QuaternionFeedback, "stiffness": 1e-3}'))
+    mission = read(str(path))
+    assert mission.name == "mine" and "mine.py" in software(MissionFlight(mission, 0))
+    named = PYTHON_MISSION.format(parts="", law='{"kind": "parts.py:QuaternionFeedback", "stiffness": 1e-3}')
+    (tmp_path / "parts.py").write_text(PARTS)
+    (tmp_path / "other.py").write_text(named.replace("parts.py:", f"{tmp_path}/parts.py:"))
+    same = read(str(tmp_path / "other.py")).fly(2).signals["sat.q_IB"].values
+    assert np.array_equal(mission.fly(2).signals["sat.q_IB"].values, same)
+
+    class Inside:
+        pass
+
+    with pytest.raises(InputError, match="write it at the top level of a file"):
+        Mission.like("pointing", {"software": {"sat": {"modes": {"nadir": {"law": Inside}}}}})
 
 
 def test_a_sensor_replaces_the_sun_sensor_and_works_in_eclipse_too(fly):

@@ -80,6 +80,12 @@ def test_a_sensitivity_is_the_rank_correlation_with_its_exact_chance() -> None:
     assert (row.rho, row.p_value, row.p_adjusted) == pytest.approx((rho, p, p), rel=1e-9)
 
 
+def test_few_trials_tell_no_sensitivity() -> None:
+    """Of four trials every twelfth pair is monotonic by chance, 2 of 4! orders; Student's t would say p = 0."""
+    rising = np.arange(4.0)
+    assert statistics.sensitivities({"y": rising}, {"x": rising}) == []
+
+
 def test_sensitivities_are_adjusted_for_their_number_and_sorted() -> None:
     """Benjamini and Hochberg by hand: of sorted p, the running minimum from the end of p m / rank."""
     rng = np.random.default_rng(4)

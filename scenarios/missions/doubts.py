@@ -1,0 +1,37 @@
+"""What is possible in a mission but hardly meant: a box of 100 m with the inertia of a shoe box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gnc.scenarios.missions.mission import Mission
+
+DENSITIES = 1.0, 2e4  # of a box filled evenly, from an empty tank to platinum [kg/m^3]
+SPREAD = 1e-3, 3.0  # moment of inertia over that of the box filled evenly: all in the centre; all in the corners
+
+
+def doubts(mission: Mission) -> list[str]:
+    """Return sentences on what contradicts itself."""
+    return [f"{name}: {line}" for name, craft in mission.craft.items() for line in _of_box(craft)]
+
+
+def _of_box(craft: Any) -> list[str]:
+    """Compare inertia with the box: J_xx = m (y^2 + z^2)/12 if filled evenly, three times that in the corners."""
+    size, J = np.asarray(getattr(craft, "size_m", np.nan)), np.asarray(getattr(craft, "J_kgm2", np.nan))
+    if size.shape != (3,) or J.shape != (3, 3) or not np.all(size > 0.0):
+        return []
+    square = size**2
+    per_mass = (square.sum() - square) / 12.0
+    mass = getattr(craft, "mass_kg", None)
+    if mass is not None:
+        ratio = np.diag(J) / (mass * per_mass)
+        if SPREAD[0] <= ratio.min() and ratio.max() <= SPREAD[1]:
+            return []
+        worst = ratio[np.argmax(np.abs(np.log(ratio)))]
+        return [f"J_kgm2 is {worst:.2g} times that of a box of size_m filled evenly with mass_kg; up to 3 is possible"]
+    density = float(np.median(np.diag(J) / per_mass)) / float(np.prod(size))
+    if DENSITIES[0] <= density <= DENSITIES[1]:
+        return []
+    return [f"J_kgm2 is that of a box of size_m filled evenly with {density:.2g} kg/m^3; in other units?"]
