@@ -29,7 +29,8 @@ class GyroDriven(Driven):
         special: dict[str, Any] = {"coast_sigma": chosen.coast_sigma, "magnetometer_walk": chosen.magnetometer_walk}
         self.filter = GyroMekf(gyro=gyro, **special, **common)
         self.errors = named("a", "bias", *(["magnetometer_bias"] if self._biased else []))
-        self.chart = (ROTATION, *[vector(3)] * (len(self.errors) // 3 - 1))
+        self.fields = ("q_IB", "bias", *(["magnetometer_bias"] if self._biased else []))
+        self.chart = (ROTATION, *[vector(3)] * (len(self.fields) - 1))
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief before the first sample."""
@@ -48,16 +49,10 @@ class GyroDriven(Driven):
         """Return F."""
         return self.filter.transition(after, h)
 
-    def parts(self, belief: Any) -> tuple[Array, ...]:
-        """Return attitude and biases."""
-        return (belief.q_IB, belief.bias, belief.magnetometer_bias)[: len(self.chart)]
-
     def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
         """Return the belief with another attitude and other biases."""
-        q_IB, bias, *more = parts
-        w_B = belief.w_B - (bias - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
-        named_more = {"magnetometer_bias": more[0]} if more else {}
-        return belief._replace(q_IB=q_IB, w_B=w_B, bias=bias, C=C, **named_more)
+        w_B = belief.w_B - (parts[1] - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
+        return super().moved(belief, parts, C)._replace(w_B=w_B)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, biases and C."""
@@ -89,7 +84,8 @@ class ByTorque(Driven):
             extras.append(Inertia(form="ratios"))
             self.errors += INERTIA
         self.filter = Mekf(np.array(chosen.J), chosen.method, psd, tuple(extras), substeps=chosen.substeps, **common)
-        self.chart = (ROTATION, vector(self.filter.size - 3))
+        self.fields = ("q_IB", "P_B", *(["extras"] if extras else []))
+        self.chart = (ROTATION, vector(3), *([vector(self.filter.size - 6)] if extras else []))
 
     def start_size(self, start: config.Start) -> int:
         """Return that of the whole error state beside a momentum, that of attitude and rate beside a rate."""
@@ -126,14 +122,6 @@ class ByTorque(Driven):
         tau_B, B_I = (NOTHING, NOTHING) if sample is None else (sample.z[:3], sample.z[9:])
         rho_B = chosen(end.valid > 0.0, end.z[6:9], belief.rho_B) if end.z.shape[0] else belief.rho_B
         return tau_B, rho_B, Field(B_I)
-
-    def parts(self, belief: Any) -> tuple[Array, ...]:
-        """Return attitude, momentum and extra states."""
-        return belief.q_IB, np.concatenate([belief.P_B, belief.extras], axis=-1)
-
-    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
-        """Return the belief with another attitude, momentum and extra states."""
-        return belief._replace(q_IB=parts[0], P_B=parts[1][..., :3], extras=parts[1][..., 3:], C=C)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, extra states and C."""
