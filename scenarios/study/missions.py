@@ -50,9 +50,9 @@ class Point:
 def requirement(mission: Mission, name: str | None) -> str:
     """Return the requirement that is studied: the named one, or the first on an error with a limit."""
     for key, part in mission.requirements.items():
-        asked = isinstance(part, StatisticPart) and part.at_most is not None
-        if asked and (key == name or (name is None and "error" in part.signal)):
-            return key
+        if isinstance(part, StatisticPart) and part.at_most is not None:
+            if key == name or (name is None and "error" in part.signal):
+                return key
     raise InputError(f"--requirement {name or ''}: give one on an error signal, with at_most")
 
 
