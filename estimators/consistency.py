@@ -21,7 +21,6 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtri, gammaincinv, ndtri  # scipy.stats takes half a second to load
 
 from gnc.batch import Kernel, batched
 from gnc.linalg import array
@@ -103,6 +102,8 @@ def mean_band(n: Array, independent: Array, confidence: float = 0.95) -> Band:
 
     lo, hi = quantiles of chi-square with N n degrees of freedom, over N. Source: Bar-Shalom et al., eq. (5.4.2-8).
     """
+    from scipy.special import chdtri, gammaincinv  # here: takes as long to load as a short flight
+
     tail = 0.5 * (1.0 - confidence)
     freedom = np.multiply(independent, n)
     return Band(2.0 * gammaincinv(0.5 * freedom, tail) / independent, chdtri(freedom, tail) / independent)
@@ -127,6 +128,8 @@ def whiteness(y: Array, S: Array, lags: int, confidence: float = 0.95) -> Whiten
     is near normal, of variance 1 over the number of products. Each lag has its own band: of 20, one may be outside at
     95 %. Source: Bar-Shalom et al., eq. (5.4.2-10).
     """
+    from scipy.special import ndtri
+
     u = whitened(y, S)
     u = np.where(np.isfinite(u).all(axis=(-1, -2), keepdims=True), u, 0.0)
     pairs = [(u[..., :-lag, :], u[..., lag:, :]) for lag in range(1, lags + 1)]

@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtri
 
 from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.linalg import array, zeros
@@ -196,7 +195,11 @@ def update_kernel(n: int, m: int) -> Kernel:
 @functools.cache
 def gate(probability: float, m: int) -> float:
     """Return the value that the normalised innovation of m measurements stays below with this probability."""
-    return float(chdtri(m, 1.0 - probability)) if probability < 1.0 else np.inf
+    if probability >= 1.0:
+        return np.inf
+    from scipy.special import chdtri  # here: takes as long to load as a short flight
+
+    return float(chdtri(m, 1.0 - probability))
 
 
 @functools.cache

@@ -109,9 +109,9 @@ class _Compiled:
                     for one in tick.made:
                         self._innovation(one.name, one.time.at(i), one.read(numbers.copy(), i))
             flying.k += len(made)
-            self._waiting = tick.after if kind.acting else _later(self._waiting, len(made))
+            self._waiting = tick.after if kind.acting else later(self._waiting, len(made))
         if record is not None:
-            now = _later(self._waiting, -1)
+            now = later(self._waiting, -1)
             flying.put(k, self._slots.unpack(state, now)._replace(truth=before), now)
             record(flying.moment())
             flying.k = k + 1
@@ -208,7 +208,7 @@ class _Compiled:
             raise NotRecordable(error) from error
 
 
-def _later(waiting: Waiting, ticks: int) -> Waiting:
+def later(waiting: Waiting, ticks: int) -> Waiting:
     """Return what waits when so many ticks more have passed."""
     marks, taken = waiting.marks, waiting.taken
     return Waiting(

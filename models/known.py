@@ -67,7 +67,7 @@ class Known:
             total = total + load.torque(q_IB, env)
         for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
             if not effector.internal:
-                made = effector.act(u, state, self.h)[0]
+                made = effector.made_of(u, state, self.h)
                 total = total + effector.wrench_B(made, q_IB, env)[..., :3]
         return total
 
@@ -80,7 +80,7 @@ class Known:
         total = _about_origin(load_B, self.M)
         for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
             if not effector.internal:
-                made = effector.wrench_B(effector.act(u, state, self.h)[0], q_IB, env)
+                made = effector.wrench_B(effector.made_of(u, state, self.h), q_IB, env)
                 none = np.zeros((*np.shape(q_IB)[:-1], 6 - made.shape[-1]))
                 total = total + (np.concatenate([made, none], axis=-1) if none.shape[-1] else made)
         return total

@@ -13,6 +13,7 @@ import typer
 from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios import exits
+from gnc.scenarios.covariance.command import covariance
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
 from gnc.scenarios.export import export
@@ -20,11 +21,12 @@ from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
+from gnc.scenarios.sweep.command import sweep
 
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
@@ -74,9 +76,20 @@ def _list(as_json: Json = False) -> None:
     display.table("cases (gnc reproduce NAME)", ("name", "title"), list(cases.items()))
 
 
+def _named(incomplete: str) -> list[str]:
+    """Return the missions whose names begin so, for the shell."""
+    from gnc.scenarios.missions.load import builtin
+
+    return [name for name in (*builtin(), *map(str, Path().glob("*.toml"))) if name.startswith(incomplete)]
+
+
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."),
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="A built-in mission, a TOML file, or a Python file with a mission in it.",
+        autocompletion=_named,
+    ),
 ]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
@@ -132,6 +145,25 @@ def _parts(
         display.table(title, header, rows)
 
 
+@app.command("explain")
+def _explain(
+    key: Annotated[str, typer.Argument(help="Such as sigma_nT, or craft.sat.sensors.magnetometer.sigma_nT.")],
+    name: Annotated[str, typer.Option("--mission", help="Whose values are told.")] = "pointing",
+    as_json: Json = False,
+) -> None:
+    """Say what a key of a mission's file is, what may stand there, and what does in a mission."""
+    from gnc.scenarios import display
+    from gnc.scenarios.missions import catalogue
+    from gnc.scenarios.missions.load import read
+
+    header = ("where", f"in {name}", "default", "value", "what it is")
+    rows = catalogue.explain(key, read(name))
+    if as_json:
+        print(display.as_json([dict(zip(("where", "here", *header[2:]), row, strict=True)) for row in rows]))
+    else:
+        display.table(key, header, rows)
+
+
 @app.command("schema")
 def _schema() -> None:
     """Print the JSON Schema of a mission's file, for editors."""
@@ -172,6 +204,7 @@ def _fly(
     trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
     code: Code = None,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw what was flown.")] = True,
     as_json: Json = False,
 ) -> None:
     """Fly a mission in closed loop; leave a table, figures and labelled results."""
@@ -187,7 +220,7 @@ def _fly(
     with progress.bar(mission.name) as moved:
         options: Any = {"progress": moved, "ready": lambda: run.make_directory(folder), "flight_code": _code(code)}
         flight = fly(mission, None if trial is None else [trial], **options)
-        flight = run.write(flight, folder)
+        flight = run.write(flight, folder, figures)
     if as_json:
         print(display.as_json(run.report(flight)))
     else:
@@ -210,6 +243,8 @@ def _code(place: str | None) -> Any:
     return FlightCode(place if alone else f"{Path(folder).resolve()}{at}{wire}")
 
 
+app.command("covariance")(covariance)
+app.command("sweep")(sweep)
 app.command("replay")(replay)
 app.command("tune")(tune)
 app.command("calibrate")(calibrate)
@@ -245,11 +280,14 @@ def _report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run, monte-carlo or replay.")],
     trial: Annotated[int | None, typer.Option(min=0, help="Which trial is played back; by default the first.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Print it by a browser, if one is installed.")] = False,
 ) -> None:
     """Write one HTML page with tables, plots and 3-D playback; it needs no network."""
     from gnc.scenarios.report import results
 
-    path = out if out is not None else folder / "report.html"
+    path = out if out is not None else folder / ("report.pdf" if pdf else "report.html")
+    if pdf and path.suffix.lower() != ".pdf":
+        raise InputError(f"--out {path}: a PDF is called .pdf; give such a name, or leave --pdf out")
     results.write(folder, path, trial)
     print(f"wrote {path}")
 

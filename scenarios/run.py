@@ -68,8 +68,8 @@ def make_directory(out: Path) -> None:
         raise InputError(f"--out {out}: {(error.strerror or str(error)).lower()}; give a directory to write") from None
 
 
-def write(flight: Flight, out: Path) -> Flight:
-    """Write everything that a flight leaves, each file whole or not at all; the figures last."""
+def write(flight: Flight, out: Path, with_figures: bool = True) -> Flight:
+    """Write everything that a flight leaves, each file whole or not at all; the figures last, or none."""
     make_directory(out)
     flight = replace(flight, out=out)
     with replacing(out / CONFIG) as path:
@@ -79,7 +79,10 @@ def write(flight: Flight, out: Path) -> Flight:
     with replacing(out / METRICS) as path:
         path.write_text(as_json(report(flight)) + "\n", encoding="utf-8")
     for name, draw in figures.draw(flight.mission, flight.signals, flight.verdict).items():
-        save_figure(draw, out / f"{name}.png")
+        if with_figures:
+            save_figure(draw, out / f"{name}.png")
+        else:
+            (out / f"{name}.png").unlink(missing_ok=True)  # of an earlier flight
     return flight
 
 

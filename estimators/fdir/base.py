@@ -20,6 +20,8 @@ class Fdir:
     parts. What is left out is not given to the filter, and not commanded.
     """
 
+    of_filter: ClassVar[bool] = False  # whether its memory, an array, means nothing to a filter that begins anew
+
     def start(self, trials: int) -> Any:
         """Return the memory before the flight."""
         return np.zeros((trials, 0))

@@ -20,6 +20,8 @@ from gnc.typing import Array
 class NisWatch(Fdir):
     """Counts measurements in a row whose NIS over their size is beyond a limit; within it, those counts go back."""
 
+    of_filter = True
+
     def __init__(self, names: Sequence[str], limit: float, count: int, readmit: bool, from_s: float) -> None:
         self._names, self._numbers, self._from_s = list(names), (limit, float(count), float(readmit)), from_s
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -19,10 +20,14 @@ from gnc.typing import Array
 
 
 class WheelWatch(Fdir):
-    """Compares the momentum of each wheel by its tachometer with what its command should have made of it."""
+    """Compares the momentum of each wheel by its tachometer with what its command should have made of it.
+
+    That is so with wheels at a limit holding the others back, and without, as those do that have failed.
+    """
 
     def __init__(self, name: str, place: int, wheels: WheelSet, tolerance: float, for_s: float) -> None:
         self._name, self._place, self._wheels = name, place, wheels
+        self._alone = WheelSet(dataclasses.replace(wheels.wheels, saturation="each"), 0.0)
         self._numbers = tolerance * wheels.wheels.torque_limit, for_s
 
     def start(self, trials: int) -> Array:
@@ -32,9 +37,9 @@ class WheelWatch(Fdir):
 
     def telemetry(self, memory: Array, command: Mapping[str, Array], report: Report, t: Any, h: Any) -> Array:
         """Return the memory after an interval."""
-        n = self._wheels.size
-        expected = self._wheels.act(command[self._name], memory[..., :n], h)[1]
-        return _compared(n)(memory, expected, report.effectors[self._place], *self._numbers, h)
+        n, u = self._wheels.size, command[self._name]
+        expected = (wheels.act(u, memory[..., :n], h)[1] for wheels in (self._wheels, self._alone))
+        return _compared(n)(memory, *expected, report.effectors[self._place], *self._numbers, h)
 
     def excluded(self, memory: Array) -> Mapping[str, Array]:
         """Return which wheels are left out."""
@@ -45,12 +50,12 @@ class WheelWatch(Fdir):
 def _compared(n: int) -> Kernel:
     """Return the kernel of n wheels."""
 
-    @batched(f"({3 * n}),({n}),({n}),({n}),(),()->({3 * n})")
-    def compared(memory, expected, momentum, tolerance, for_s, h):
+    @batched(f"({3 * n}),({n}),({n}),({n}),({n}),(),()->({3 * n})")
+    def compared(memory, expected, alone, momentum, tolerance, for_s, h):
         """Return momentum, time of disagreement, and what is left out, of each wheel."""
         wrong = [
-            where(abs(m - e) > most * h, before + h, 0.0)
-            for m, e, most, before in zip(momentum, expected, tolerance, memory[n : 2 * n], strict=True)
+            where((abs(m - e) > most * h) & (abs(m - f) > most * h), before + h, 0.0)
+            for m, e, f, most, before in zip(momentum, expected, alone, tolerance, memory[n : 2 * n], strict=True)
         ]
         out = [where(time > for_s, 1.0, was) for time, was in zip(wrong, memory[2 * n :], strict=True)]
         return np.concatenate([momentum, np.stack(wrong), np.stack(out)])

@@ -79,14 +79,20 @@ class Acquisition:
 
     def update(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Search, Any]:
         """Correct the filters that have begun, and begin others."""
-        begun = _begun(as_numbers(measurement[1]), belief.since) != 0.0
-        filter_, made = self.inner.update(belief.filter, name, Measurement(measurement[0], begun), t)
+        filter_, made = self._corrected(belief, name, measurement, t)
         belief = belief._replace(filter=filter_)
         if name == self.watched:
             belief = self._watch(belief, measurement, t)
         elif name in self.pair:
             belief = self._begin(belief, name, measurement, t)
         return belief, made
+
+    def _corrected(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Any, Any]:
+        """Correct the filters that have begun; a gyro that drives them tells its rate before that too."""
+        heard = measurement[1]
+        if name != getattr(self.inner, "gyro", ""):
+            heard = _begun(as_numbers(heard), belief.since) != 0.0
+        return self.inner.update(belief.filter, name, Measurement(measurement[0], heard), t)
 
     def _seen(self, name: str, z: Array, t: Any) -> tuple[Array, Array, Array]:
         """Return a measured vector, body axes, what it is of, inertial axes, and its noise as an angle."""
@@ -141,8 +147,7 @@ class TrackerAcquisition(Acquisition):
 
     def update(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Search, Any]:
         """Correct the filters that have begun, and begin others."""
-        begun = _begun(as_numbers(measurement[1]), belief.since) != 0.0
-        filter_, made = self.inner.update(belief.filter, name, Measurement(measurement[0], begun), t)
+        filter_, made = self._corrected(belief, name, measurement, t)
         if name not in self.pair:
             return belief._replace(filter=filter_), made
         ready = _can_begin(as_numbers(measurement[1]), belief.since)

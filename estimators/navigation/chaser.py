@@ -64,11 +64,11 @@ class ChaserNavigation:
         own, made = self.own.update(belief.own, name, measurement, t)
         last, now = belief.target.last, belief.target.now
         moved = belief.own.dq_IB, belief.own.chi_B, own.dq_IB, own.chi_B
-        dq_IB, chi_B = _taken_along(*moved, last.dq_IB, last.chi_B)
+        dq_IB, chi_B = taken_along(*moved, last.dq_IB, last.chi_B)
         target = TargetBelief(
             last._replace(dq_IB=dq_IB, chi_B=chi_B),
             belief.target.age,
-            PoseState(*_taken_along(*moved, now.dq_IB, now.chi_B)),
+            PoseState(*taken_along(*moved, now.dq_IB, now.chi_B)),
         )
         return PairBelief(own, target), made
 
@@ -80,14 +80,14 @@ class ChaserNavigation:
         """Return the errors of the target as the chaser sees it, and those of the chaser."""
         chaser, target = truth[self.craft], truth[self.of]
         wrong = chaser.dq_IB, chaser.chi_B, belief.own.dq_IB, belief.own.chi_B
-        dq_IT, chi_T = _taken_along(*wrong, target.dq_IB, target.chi_B)  # where it would have to believe it to be
+        dq_IT, chi_T = taken_along(*wrong, target.dq_IB, target.chi_B)  # where it would have to believe it to be
         values = self.target.observe(belief.target, target._replace(dq_IB=dq_IT, chi_B=chi_T), t)
         own = self.own.observe(belief.own, chaser, t)
         return {**values, **{f"own_{name}": value for name, value in own.items()}}
 
 
 @batched("(8),(6),(8),(6),(8),(6)->(8),(6)")
-def _taken_along(dq_before, chi_before, dq_after, chi_after, dq_IT, chi_T):
+def taken_along(dq_before, chi_before, dq_after, chi_after, dq_IT, chi_T):
     """Return a target moved by the difference in place and velocity between two states of the chaser."""
     (q_0, r_0), (q_1, r_1) = dual_quaternion.to_pose(dq_before), dual_quaternion.to_pose(dq_after)
     dv_I = quaternion.rotate(q_1, chi_after[3:]) - quaternion.rotate(q_0, chi_before[3:])

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc import quaternion
+from gnc import lie, quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import midpoint_dqekf, pose_motion
@@ -17,7 +17,7 @@ from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.navigation.base import Navigation, NavigationPart
-from gnc.estimators.navigation.chaser import ChaserNavigation, PairBelief
+from gnc.estimators.navigation.chaser import ChaserNavigation, PairBelief, taken_along
 from gnc.estimators.navigation.free_body import Move, Prior, TargetNavigation
 from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
 from gnc.models.actuators.reaction_wheels import WheelSet
@@ -50,7 +50,8 @@ class DqekfPart(NavigationPart):
     torque_psd_Nm2s: NonNegative = 3e-7
     """Power spectral density of the torque it does not know [N^2 m^2 s]."""
     force_psd_N2s: NonNegative = 0.0
-    """Power spectral density of the force it does not know [N^2 s]."""
+    """Power spectral density of the force it does not know, at the origin, or at the centre of mass of another craft
+    [N^2 s]."""
     inertia_sigma_percent: Percent = 0.0
     """One sigma of the ratios of the inertia before the flight; 0: the filter does not estimate them."""
     bias_sigma_deg_s: NonNegative = 0.0
@@ -73,21 +74,28 @@ class DqekfPart(NavigationPart):
             filter_, belief = self._begun(known.nominal, known, truth, reference)[:2]
             planned = known.planned if self.knows_plan else ()
             return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
-        filter_, belief, x, C = self._begun(other(known, self.of, "of"), known, truth[self.of], reference)
+        nominal, seen = other(known, self.of, "of"), truth[self.of]
+        if self.own is not None:
+            chaser = truth[known.craft]
+            mine = replace(known, draws=known.draws.within("own "))
+            own, first = self.own.build(mine, start, chaser, reference)
+            wrong = chaser.dq_IB, chaser.chi_B, first.dq_IB, first.chi_B
+            seen = PoseState(*taken_along(*wrong, seen.dq_IB, seen.chi_B))  # what is known is known from the chaser
+        filter_, belief, x, C = self._begun(nominal, known, seen, reference)
         prior = self._prior(filter_, x, C)
         target = TargetNavigation(filter_, known.sensors, _mover(filter_), self.ungated_s, prior, known.sky)
         if self.own is None:
             return target, target.start(belief)
-        draws = replace(known, draws=known.draws.within("own "))
-        own, own_belief = self.own.build(draws, start, truth[known.craft], reference)
-        return ChaserNavigation(own, target, known.craft, self.of), PairBelief(own_belief, target.start(belief))  # type: ignore[arg-type]
+        assert isinstance(own, PoseNavigation)
+        return ChaserNavigation(own, target, known.craft, self.of), PairBelief(first, target.start(belief))
 
     def _begun(self, nominal: Nominal, known: Known, truth: Any, reference: Any) -> tuple[DqEkf, Any, PoseState, Array]:
         """Return the filter of a craft, its first belief, and the state and covariance that it begins with."""
         filter_ = self.filter(nominal, known)
         x, C = self.start.draw(known.draws, truth, reference)
-        sigmas = {Inertia: self._inertia_sigma(nominal), SensorBias: np.radians(self.bias_sigma_deg_s)}
-        spread = [np.full(extra.size, sigmas[type(extra)] ** 2) for extra in filter_.extras]
+        ratios, bias = self._inertia_sigma(nominal), np.radians(self.bias_sigma_deg_s)
+        sigmas = [ratios if isinstance(extra, Inertia) else bias for extra in filter_.extras]
+        spread = [np.full(extra.size, sigma**2) for extra, sigma in zip(filter_.extras, sigmas, strict=True)]
         return filter_, filter_.start(x, C, C_extras=np.diag(np.concatenate([*spread, []]))), x, C
 
     def filter(self, nominal: Nominal, known: Known) -> DqEkf:
@@ -96,7 +104,11 @@ class DqekfPart(NavigationPart):
             raise InputError(f'craft.{known.craft}: turns only; a filter of poses needs kind = "pose"')
         if not self.of and any(isinstance(e, WheelSet) for e in known.effectors.values()):
             raise InputError("dqekf: knows no wheels; fly the craft on thrusters, or estimate with an own filter")
-        psd = np.repeat([self.torque_psd_Nm2s, self.force_psd_N2s], 3)
+        psd = np.diag(np.repeat([self.torque_psd_Nm2s, self.force_psd_N2s], 3))
+        if self.of:  # what pushes another craft pushes its centre of mass
+            about = np.eye(6)
+            about[:3, 3:] = lie.hat(_centre(nominal.M))
+            psd = about @ psd @ about.T
         options: dict[str, Any] = {"wrench_psd": psd, "gate_probability": self.gate_probability}
         if self.method == "midpoint":
             if self.inertia_sigma_percent > 0.0 or not self.of:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import inspect
 import itertools
 import math
 import os
@@ -106,7 +105,7 @@ def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
     """
 
     def lift(function: Callable[..., Any]) -> Kernel:
-        names = tuple(inspect.signature(function).parameters)
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
         return Kernel(function, Layout.parse(layout, names))
 
     return lift

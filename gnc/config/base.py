@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from gnc.config.problems import describe
-from gnc.config.schema import unfit
+from gnc.config.schema import fields_of, unfit
 from gnc.errors import InputError
 from gnc.files import read_text
+from gnc.notebook import table
 
 LARGEST_FILE = 1_000_000  # bytes; data of this size belong in a file of their own
 
@@ -45,7 +46,6 @@ class Section(BaseModel):
         strict=True,
         allow_inf_nan=False,
         validate_default=True,
-        use_attribute_docstrings=True,
     )
 
     @classmethod
@@ -54,6 +54,15 @@ class Section(BaseModel):
             if problem := unfit(field):
                 raise TypeError(f"{cls.__name__}.{name}: {problem}")
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+        schema = handler(core)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, field in fields_of(cls).items():
+            if field.description and name in properties:
+                properties[name].setdefault("description", field.description)
+        return schema
+
     @model_validator(mode="before")
     @classmethod
     def _freeze(cls, data: Any) -> Any:
@@ -61,6 +70,12 @@ class Section(BaseModel):
 
     def __hash__(self) -> int:
         return hash((type(self), _key(self.__dict__)))
+
+    def _repr_html_(self) -> str:
+        """Its fields, for notebooks."""
+        fields = type(self).model_fields
+        rows = [(name, getattr(self, name), fields[name].description or "") for name in fields]
+        return table(type(self).__name__.removesuffix("Part"), ("field", "value", "what it is"), rows)
 
     def identity(self) -> dict[str, Any]:
         """What tells this section from others in `digest` and `difference`."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
+import functools
+import inspect
+import sys
 import types
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -52,6 +57,44 @@ def field_options(field: FieldInfo) -> list[Option]:
     return options(field.annotation, tuple(field.metadata))
 
 
+@functools.cache
+def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a section with their descriptions: docstrings below them, which are read when first asked for."""
+    fields = model.model_fields
+    for cls in model.__mro__:
+        for name, text in _docstrings(cls.__module__).get(cls.__qualname__, {}).items():
+            if name in fields and fields[name].description is None:
+                fields[name].description = text
+    return fields
+
+
+@functools.cache
+def _docstrings(module: str) -> dict[str, dict[str, str]]:
+    """The docstrings below the fields of every class of a module that is a section; empty where there is no source."""
+    if module.partition(".")[0] in ("pydantic", "builtins", "typing"):
+        return {}
+    try:
+        return dict(_documented(ast.parse(inspect.getsource(sys.modules[module])), ""))
+    except (KeyError, OSError, TypeError):
+        return {}
+
+
+def _documented(node: ast.AST, path: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give the qualified name of each class inside a node, and what stands below its fields."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            texts = {}
+            for field, below in zip(child.body, child.body[1:], strict=False):
+                if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                    match field.target, below.value:
+                        case ast.Name(id=name), ast.Constant(value=str(text)):
+                            texts[name] = inspect.cleandoc(text)
+            yield path + child.name, texts
+            yield from _documented(child, f"{path}{child.name}.")
+        elif isinstance(child, ast.FunctionDef):
+            yield from _documented(child, f"{path}{child.name}.<locals>.")
+
+
 def description_of(field: FieldInfo) -> str:
     """The description of a field, without a full stop, since more will follow."""
     return (field.description or "").strip().removesuffix(".")
@@ -84,7 +127,7 @@ def locate(model: type[BaseModel], location: tuple[str | int, ...]) -> Place:
         if part == "[key]":  # the name itself is wrong, not what it holds
             continue
         key, branch_named = (*key, part), False
-        fields = {name: field for o in here if is_section(o) for name, field in o.type.model_fields.items()}
+        fields = {name: field for o in here if is_section(o) for name, field in fields_of(o.type).items()}
         neighbours = list(fields)
         description = description_of(fields[str(part)]) if part in fields else description
         here = within(here, part)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gnc.config.schema import Option, bounds, choices, description_of, kinds, within
+from gnc.config.schema import Option, bounds, choices, description_of, fields_of, kinds, within
 
 WIDTH = 120
 
@@ -60,7 +60,7 @@ def dump(model: BaseModel) -> str:
 def _table(table: Any, key: Key, found: list[Option]) -> list[str]:
     """The lines of a table: its own values first, as TOML demands, then the tables in it."""
     own, inner = [], []
-    fields: dict[str, FieldInfo] = type(table).model_fields if isinstance(table, BaseModel) else {}
+    fields: dict[str, FieldInfo] = fields_of(type(table)) if isinstance(table, BaseModel) else {}
     for name, value in [(name, getattr(table, name)) for name in fields] or table.items():
         inside = within([Option(type(table))] if fields else found, name)
         description = description_of(fields[name]) if fields else ""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 Array = NDArray[np.float64]
 PERCENTS = (5.0, 50.0, 95.0, 99.7)
@@ -43,6 +42,8 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     """
     if not trials:
         return Interval(float("nan"), 0.0, 1.0)
+    from scipy.special import ndtri
+
     p, z = successes / trials, -float(ndtri(0.5 * (1.0 - confidence)))
     scale = 1.0 + z * z / trials
     centre = (p + 0.5 * z * z / trials) / scale

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from gnc.errors import InputError
 
@@ -20,6 +19,8 @@ LEAST, MOST = (
 
 def standard_normal(u: Array) -> Array:
     """Standard normal numbers from uniform ones, by the inverse of the distribution function."""
+    from scipy.special import ndtri  # here: takes as long to load as a short flight
+
     return ndtri(np.clip(u, LEAST, MOST))
 
 

@@ -44,6 +44,10 @@ class LaggedThrusters(ThrusterSet):
         wrench_B, spent, level = _lag(n)(*valves, own.wrenches_B, own.thrust, *lags, h)
         return wrench_B, np.concatenate([spent, after[..., n:], level], axis=-1)
 
+    def made_of(self, command: Array, state: Array, h: float) -> Array:
+        """Return what the valves have made, whatever the lag."""
+        return self._valves.made_of(command, state[..., : -self.size], h)
+
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return fractions, and the impulse."""
         return self._valves.observe(command, state[..., : -self.size])

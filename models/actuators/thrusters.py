@@ -161,6 +161,16 @@ class PulsedThrusters(ThrusterSet):
         valves = self.thrusters.wrenches_B, self.thrusters.thrust, self.thrusters.minimum_on_s
         return _pulse(self.size, self._modulation)(command, state, *valves, self._interval_s, h)
 
+    def made_of(self, command: Array, state: Array, h: float) -> Array:
+        """Return the wrench of the fractions that this interval was given."""
+        return _fire(self.size)(state[..., 2 * self.size : 3 * self.size], *self._ideal, h)[0]
+
+    @property
+    def _ideal(self) -> tuple[Array, ...]:
+        """What thrusters without valves are fired with, beside the fractions."""
+        nothing = np.zeros(self.size)
+        return nothing, self.thrusters.wrenches_B, self.thrusters.thrust, nothing
+
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return the fractions that are flown, and the impulse."""
         n = self.size
@@ -175,7 +185,7 @@ def _decided(modulation: Modulation, wanted, waiting, before, least_s, interval_
         return made / interval_s, float(modulation.waits) * (time - made)
     level = wanted - waiting if modulation.kind == "pseudo-rate" else wanted
     on = where(level > modulation.on, 1.0, where(level < modulation.off, 0.0, before))
-    return on, waiting + (1.0 - np.exp(-interval_s / modulation.lag_s)) * (on - waiting)
+    return on, waiting + (interval_s / (interval_s + modulation.lag_s)) * (on - waiting)
 
 
 @functools.cache

@@ -41,7 +41,7 @@ def sun_position(epoch: Epoch, t: Any) -> Array:
     return (ASTRONOMICAL_UNIT * distance)[..., None] * apparent
 
 
-def moon_direction(epoch: Epoch, t: Array, r_I: Array) -> Array:
+def moon_direction(epoch: Epoch, t: Any, r_I: Array) -> Array:
     """Return the unit vectors (times, 3) from r_I to the Moon, between knots a cubic of time. Source: ERFA moon98."""
     import erfa
     from scipy.interpolate import CubicSpline

@@ -17,6 +17,7 @@ from gnc.batch import Kernel, batched
 from gnc.errors import InputError
 from gnc.models.environment.magnetic_field import Igrf, MagneticField
 from gnc.models.environment.orbit import Orbit
+from gnc.models.environment.spline import cubic, evaluated
 from gnc.models.environment.sun import SHADOWS, sun_position
 
 Array = NDArray[np.float64]
@@ -121,21 +122,17 @@ def _models(orbit: Orbit, field: MagneticField, t: Array) -> Array:
 
 def _sun_at_knots(orbit: Orbit, knots: Array) -> Array:
     """Return the Sun's position at many times from a few."""
-    from scipy.interpolate import CubicSpline  # here: it takes longer to load than to run
-
     few = np.linspace(knots[0], knots[-1], 4 + int((knots[-1] - knots[0]) / SUN_KNOT_S))
-    return CubicSpline(few, sun_position(orbit.epoch, few))(knots)
+    return evaluated(few, cubic(few, sun_position(orbit.epoch, few)), knots)
 
 
 def _coefficients(knots: Array, models: Array, sun_position_I: Array) -> Array:
     """Return the coefficients (intervals, 30) of the interpolation through values at the knots."""
-    from scipy.interpolate import CubicSpline
-
     r_I, v_I, B_I = np.split(models, 3, axis=-1)
-    splines = CubicSpline(knots, r_I, bc_type=((1, v_I[0]), (1, v_I[-1]))), CubicSpline(knots, B_I)
+    splines = cubic(knots, r_I, (v_I[0], v_I[-1])), cubic(knots, B_I)
     powers = (knots[1] - knots[0]) ** np.arange(3.0, -1.0, -1.0)[:, None, None]  # time counts in knots
     straight = np.stack([np.diff(sun_position_I, axis=0), sun_position_I[:-1]])
-    rows = np.concatenate([powers * splines[0].c, powers * splines[1].c, straight])
+    rows = np.concatenate([powers * splines[0], powers * splines[1], straight])
     return np.moveaxis(rows, 1, 0).reshape(len(knots) - 1, -1)
 
 

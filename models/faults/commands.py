@@ -40,7 +40,7 @@ class FailingEffector(Effector):
         failed: Effector | None = None,
     ) -> None:
         self.inner, self.size, self._window = inner, inner.size, fault.window
-        self._failed = inner if failed is None else failed
+        self._failed = _each_by_itself(inner) if failed is None else failed
         mask = fault.members(inner.size)
         self._law = 1.0 + mask * (column(gain) - 1.0), mask * held, mask * np.asarray(level)
 
@@ -71,6 +71,16 @@ class FailingEffector(Effector):
         if self._failed is not self.inner:
             made, after = chosen(on > 0.0, self._failed.act(changed, mine, h), (made, after))
         return made, np.concatenate([after, state[..., -1 - n : state.shape[-1] - n] + 1.0, held], axis=-1)
+
+    @property
+    def thrusters(self) -> Any:
+        """The thrusters, if it is a set of them."""
+        return getattr(self.inner, "thrusters", None)
+
+    def used_kg(self, before: Array, after: Array) -> Array:
+        """Return the propellant that was used between two states."""
+        k = -1 - self.size
+        return self.inner.used_kg(before[..., :k], after[..., :k])
 
     def wrench_B(self, made: Any, q_IB: Array, env: Any) -> Array:
         """Return what was made as a load on the body."""
@@ -153,7 +163,14 @@ class FrictionFault(FaultPart):
             "viscous": wheels.viscous + column(self.viscous_per_s) * mask,
         }
         rough = WheelSet(dataclasses.replace(wheels, **more), 0.0)
-        return FailingEffector(effector, self, failed=rough)
+        return FailingEffector(effector, self, failed=_each_by_itself(rough))
+
+
+def _each_by_itself(effector: Effector) -> Effector:
+    """Return wheels of which one that is at a limit does not hold the others back, as it no longer obeys."""
+    if not isinstance(effector, WheelSet):
+        return effector
+    return WheelSet(dataclasses.replace(effector.wheels, saturation="each"), 0.0)
 
 
 def _bare(effector: Any) -> Any:

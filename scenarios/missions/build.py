@@ -78,17 +78,17 @@ def believed(section: Any, changes: Mapping[str, Any], path: str) -> Any:
     return validate({**section.__dict__, **changes}, type(section), path)
 
 
-def prepare(group: Group, seed: int) -> Prepared:
-    """Build the loop of trials that fly together."""
-    return _Builder(group, seed).prepared()
+def prepare(group: Group, seed: int, draws: Draws | None = None) -> Prepared:
+    """Build the loop of trials that fly together, with the random numbers of their own or with other draws."""
+    return _Builder(group, draws or Draws(seed, group.trials)).prepared()
 
 
 class _Builder:
     """One mission on its way to a loop."""
 
-    def __init__(self, group: Group, seed: int) -> None:
+    def __init__(self, group: Group, draws: Draws) -> None:
         self.mission, self.nominal, self.n = group.mission, group.nominal, len(group.trials)
-        self.draws = Draws(seed, group.trials)
+        self.draws = draws
         self.measuring: dict[tuple[str, str], Measuring] = {}  # by craft and sensor
         self.h, self.duration = self.mission.run.truth_step_s, self.mission.run.duration_s
         with at("environment.orbit"):

@@ -17,6 +17,7 @@ from gnc.config import Section
 from gnc.config.base import validate
 from gnc.errors import InputError
 from gnc.montecarlo.dispersions import Dispersion
+from gnc.notebook import table
 from gnc.parts import slot_type
 from gnc.scenarios.missions.sections import Environment, Run, Software
 
@@ -90,6 +91,22 @@ class Mission(Section):
         if np.ndim(fault.from_s) == 0 == np.ndim(fault.to_s) and fault.to_s is not None and fault.to_s <= fault.from_s:
             raise InputError(f"faults.{name}: ends at {fault.to_s:g} s, before it begins")
 
+    def __repr__(self) -> str:
+        """Name and parts in a line."""
+        return f"<Mission {self.name}: {', '.join(self.craft)}, {len(self.requirements)} requirements>"
+
+    def _repr_html_(self) -> str:
+        """Who flies with what, for notebooks."""
+        rows: list[tuple[str, str]] = [("flight", f"{self.run.trials} trials of {self.run.duration_s:g} s")]
+        for name, craft in self.craft.items():
+            for what, parts in (("sensors", craft.sensors), ("actuators", craft.actuators), ("loads", craft.loads)):
+                rows.append((f"{name} {what}", ", ".join(f"{k} ({part.kind_name()})" for k, part in parts.items())))
+        for name, software in self.software.items():
+            rows.append((f"{name} navigation", software.navigation.kind_name()))
+            rows.append((f"{name} modes", ", ".join(f"{k} ({m.law.kind_name()})" for k, m in software.modes.items())))
+        rows += [("events", ", ".join(self.events)), ("requirements", ", ".join(self.requirements))]
+        return table(f"{self.name}: {self.title}", ("what", "here"), [row for row in rows if row[1]])
+
     @classmethod
     def like(cls, base: str, changes: Mapping[str, Any] | None = None) -> Mission:
         """Return a mission by its name or file, with tables of changes laid over it."""
@@ -99,6 +116,10 @@ class Mission(Section):
 
     def fly(self, trials: int | Sequence[int] | None = None, seed: int | None = None, **options: Any) -> Flight:
         """Fly some trials, by their number or their numbers, and judge them."""
+        from gnc.scenarios import progress
         from gnc.scenarios.missions.flight import fly
 
-        return fly(self, trials, seed, **options)
+        if "progress" in options or not progress.in_notebook():
+            return fly(self, trials, seed, **options)
+        with progress.bar(self.name) as moved:
+            return fly(self, trials, seed, progress=moved, **options)

@@ -111,8 +111,10 @@ class CraftNavigation:
         return belief._replace(filter=self.inner.predict(belief.filter, effectors, report, t, h))
 
     def _restarted(self, belief: Belief, now: Array) -> Belief:
-        """Return the belief with the filter at its beginning where `now` is 1."""
-        return belief._replace(filter=chosen(now > 0.0, self.first, belief.filter))
+        """Return the belief with the filter at its beginning where `now` is 1, and what judges sensors by it too."""
+        seen = zip(self.trouble.watches, belief.watches, strict=True)
+        watches = tuple(chosen(now > 0.0, w.start(1)[0], m) if w.of_filter else m for w, m in seen)
+        return belief._replace(filter=chosen(now > 0.0, self.first, belief.filter), watches=watches)
 
     def update(self, belief: Belief, name: str, measurement: Any, t: Any) -> tuple[Belief, Any]:
         """Correct with a measurement, and count it."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from gnc.checks import Check, bound_text
 from gnc.expression import parse
+from gnc.notebook import table
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.mission import Mission
@@ -46,6 +47,11 @@ class Verdict:
         """The checks, line by line."""
         rows = [f"{'ok' if c.ok else 'FAILED':7}{c.name}: {c.value:.4g} {bound_text(c)} {c.note}" for c in self.checks]
         return "\n".join(row.rstrip() for row in rows)
+
+    def _repr_html_(self) -> str:
+        """The checks, for notebooks."""
+        rows = [(c.name, float(c.value), bound_text(c), c.note, "met" if c.ok else "FAILED") for c in self.checks]
+        return table("requirements", ("requirement", "value", "bound", "note", "result"), rows)
 
     @property
     def ok(self) -> bool:
@@ -137,11 +143,11 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
     """Say which sensors the gate shuts out or that never measured, whose noise is misjudged, and what was recovered."""
     told = []
     for name, (used, refused, _) in measurements.items():
-        if refused > REFUSED * (used + refused):
-            share = 100.0 * refused / (used + refused)
+        if shut := _shut_out(flight, name):
             told.append(
-                f"{name}: the gate refused {share:.0f} % of its measurements; the filter is too sure of itself: "
-                "more process noise (torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
+                f"{name}: the gate refused more than {100.0 * REFUSED:.0f} % of its measurements in {shut} of "
+                f"{flight.sizes['trial']} trials; the filter is too sure of itself: more process noise "
+                "(torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
             )
         elif used + refused == 0:
             told.append(f"{name}: never measured anything")
@@ -158,6 +164,12 @@ def _never_entered(flight: Dataset, modes: Mapping[str, Sequence[str]]) -> list[
             seen = np.unique(flight[f"{craft}.mode"].values)
             told += [f"{craft}: no trial was ever in mode {name}" for k, name in enumerate(names) if k not in seen]
     return told
+
+
+def _shut_out(flight: Dataset, name: str) -> int:
+    """Return in how many trials the gate shuts a sensor out."""
+    used, refused = (flight[f"{name}.{what}"].values[:, -1] for what in ("used", "refused"))
+    return int(np.sum(refused > REFUSED * (used + refused)))
 
 
 def _mean_nis(flight: Dataset, name: str) -> float:
