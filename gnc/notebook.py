@@ -33,7 +33,7 @@ def short(value: Any) -> str:
 
 def of_belief(belief: Any) -> str:
     """Return a belief as HTML: each field with its numbers or its shape, and one sigma of the first trial."""
-    rows = [(name, np.asarray(values)) for name, values in belief._asdict().items()]
+    rows: list[tuple[str, Any]] = [(name, np.asarray(values)) for name, values in belief._asdict().items()]
     C = np.asarray(getattr(belief, "C", np.zeros((0, 0))), float)
     if C.size:
         sigma = np.sqrt(np.diagonal(C, axis1=-2, axis2=-1).reshape(-1, C.shape[-1])[0])

@@ -26,7 +26,7 @@ from gnc.scenarios.sweep.command import sweep
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
@@ -76,9 +76,20 @@ def _list(as_json: Json = False) -> None:
     display.table("cases (gnc reproduce NAME)", ("name", "title"), list(cases.items()))
 
 
+def _named(incomplete: str) -> list[str]:
+    """Return the missions whose names begin so, for the shell."""
+    from gnc.scenarios.missions.load import builtin
+
+    return [name for name in (*builtin(), *map(str, Path().glob("*.toml"))) if name.startswith(incomplete)]
+
+
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."),
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="A built-in mission, a TOML file, or a Python file with a mission in it.",
+        autocompletion=_named,
+    ),
 ]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
@@ -132,6 +143,25 @@ def _parts(
         print(display.as_json([dict(zip(header, row, strict=True)) for row in rows]))
     else:
         display.table(title, header, rows)
+
+
+@app.command("explain")
+def _explain(
+    key: Annotated[str, typer.Argument(help="Such as sigma_nT, or craft.sat.sensors.magnetometer.sigma_nT.")],
+    name: Annotated[str, typer.Option("--mission", help="Whose values are told.")] = "pointing",
+    as_json: Json = False,
+) -> None:
+    """Say what a key of a mission's file is, what may stand there, and what does in a mission."""
+    from gnc.scenarios import display
+    from gnc.scenarios.missions import catalogue
+    from gnc.scenarios.missions.load import read
+
+    header = ("where", f"in {name}", "default", "value", "what it is")
+    rows = catalogue.explain(key, read(name))
+    if as_json:
+        print(display.as_json([dict(zip(("where", "here", *header[2:]), row, strict=True)) for row in rows]))
+    else:
+        display.table(key, header, rows)
 
 
 @app.command("schema")

@@ -49,7 +49,10 @@ def panels(figure: Figure, title: str, plots: Sequence[described.Plot | describe
     figure.set_figheight(max(3.2, 0.6 + 2.1 * len(plots)))
     told: list[set[str]] = []  # what legends above say already
     for axes, plot in zip(np.atleast_1d(figure.subplots(len(plots), 1)), plots, strict=True):
-        (_path if isinstance(plot, described.Path) else _over_time)(axes, plot)
+        if isinstance(plot, described.Path):
+            _path(axes, plot)
+        else:
+            _over_time(axes, plot)
         axes.set_xlabel(plot.x_label if plot is plots[-1] or isinstance(plot, described.Path) else "", fontsize=8)
         axes.set_ylabel(plot.y_label, fontsize=8)
         axes.set_title(plot.title, fontsize=9, loc="left")
@@ -68,11 +71,11 @@ def panels(figure: Figure, title: str, plots: Sequence[described.Plot | describe
 def _over_time(axes: Axes, plot: described.Plot) -> None:
     for name, spans, colour in plot.shades:
         for i, (start, end) in enumerate(spans):
-            label = {"label": name} if i == 0 else {}
+            once = None if i else name
             if start == end:
-                axes.axvline(start, color=colour, lw=1.0, ls="-.", **label)
+                axes.axvline(start, color=colour, lw=1.0, ls="-.", label=once)
             else:
-                axes.axvspan(start, end, color=colour, alpha=0.13, lw=0, zorder=0, **label)
+                axes.axvspan(start, end, color=colour, alpha=0.13, lw=0, zorder=0, label=once)
     for k, series in enumerate(plot.series):
         hidden = series.name.startswith("_")  # belongs to the line before it
         colour, label = COLOURS[(k - hidden) % len(COLOURS)], None if hidden else series.name

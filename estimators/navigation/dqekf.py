@@ -74,8 +74,9 @@ class DqekfPart(NavigationPart):
             filter_, belief = self._begun(known.nominal, known, truth, reference)[:2]
             planned = known.planned if self.knows_plan else ()
             return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
-        nominal, seen, chaser = other(known, self.of, "of"), truth[self.of], truth[known.craft]
+        nominal, seen = other(known, self.of, "of"), truth[self.of]
         if self.own is not None:
+            chaser = truth[known.craft]
             mine = replace(known, draws=known.draws.within("own "))
             own, first = self.own.build(mine, start, chaser, reference)
             wrong = chaser.dq_IB, chaser.chi_B, first.dq_IB, first.chi_B
@@ -92,8 +93,9 @@ class DqekfPart(NavigationPart):
         """Return the filter of a craft, its first belief, and the state and covariance that it begins with."""
         filter_ = self.filter(nominal, known)
         x, C = self.start.draw(known.draws, truth, reference)
-        sigmas = {Inertia: self._inertia_sigma(nominal), SensorBias: np.radians(self.bias_sigma_deg_s)}
-        spread = [np.full(extra.size, sigmas[type(extra)] ** 2) for extra in filter_.extras]
+        ratios, bias = self._inertia_sigma(nominal), np.radians(self.bias_sigma_deg_s)
+        sigmas = [ratios if isinstance(extra, Inertia) else bias for extra in filter_.extras]
+        spread = [np.full(extra.size, sigma**2) for extra, sigma in zip(filter_.extras, sigmas, strict=True)]
         return filter_, filter_.start(x, C, C_extras=np.diag(np.concatenate([*spread, []]))), x, C
 
     def filter(self, nominal: Nominal, known: Known) -> DqEkf:

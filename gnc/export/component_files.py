@@ -14,8 +14,8 @@ import numpy as np
 from gnc import __version__
 from gnc.export.aboard import Aboard, row_of
 from gnc.export.c_code import literal
-from gnc.export.component import Component, template
-from gnc.export.kernel_files import FLAGS, table, write_files
+from gnc.export.component import Component
+from gnc.export.kernel_files import FLAGS, table, template, write_files
 from gnc.export.sizes import sizes_page
 from gnc.export.software import Field
 from gnc.flying import Flying

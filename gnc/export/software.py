@@ -270,7 +270,7 @@ class Software:
 
     def row(self, name: str, source: Any) -> list[Field]:
         """Return the inputs of a row of a table."""
-        comments = _comments(type(source.table))
+        comments = _comments(type(source.table))  # type: ignore[arg-type]
         when = f"at {source.time.at(0):+g} s from the tick"
         cores = [part.shape[1:] for part in source.table]
         pairs = zip(source.names, cores, strict=True)

@@ -96,16 +96,16 @@ class PoseCraft:
         moved = {"q_IB": q_IB, "P_B": P_B, "r_I": r_I, "p_I": p_I, "dq_IB": dq_IB, "chi_B": chi_B}
         kept = {"impulse_I": impulse_I, "work": work, "wrench_B": wrench_B, "load_B": load_B}
         moving = x._replace(**moved, **kept, effectors=states)
-        for i, thrusters in self._fed:
-            used = effects.each[i].used_kg(x.effectors[i], states[i])
-            moving = body.lightened(moving, used, thrusters.tank_B, after)
+        for i, them in self._fed:
+            used = them.used_kg(x.effectors[i], states[i])
+            moving = body.lightened(moving, used, them.thrusters.tank_B, after)
         return moving
 
     @cached_property
     def _fed(self) -> list[tuple[int, Any]]:
         """The thrusters that take propellant, with their places among the actuators."""
-        each = [(i, getattr(e, "thrusters", None)) for i, e in enumerate(self.effects.each)]
-        return [(i, them) for i, them in each if them is not None and np.any(them.flow_kg_Ns)]
+        each = [(i, e) for i, e in enumerate(self.effects.each) if hasattr(e, "used_kg")]
+        return [(i, e) for i, e in each if np.any(e.thrusters.flow_kg_Ns)]
 
     def _wrench(self, made: Sequence[Any], q_IB: Array, env: Any, x: BodyState) -> Array:
         wrench_B = self.effects.wrench_B(made, q_IB, env)

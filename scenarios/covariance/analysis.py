@@ -234,6 +234,7 @@ def covariance(
         found.nonlinear = tuple(name for name, miss in found.linearity.items() if miss > LINEAR)
         varied = tuple(name for name in first.parts if name not in found.nonlinear)
         least = 4 if found.nonlinear else 2
+        most = max(most, least) if found.nonlinear else most
         while len(first.parts) and len(found.flights) < most:
             trials = range(len(found.flights), min(most, max(least, len(found.flights) + max(workers, 1))))
             for flight in mapped(partial(_one, mission, seed), [(trial, varied) for trial in trials]):

@@ -43,9 +43,7 @@ def predictions(found: Covariance, derivatives: bool = True) -> tuple[list[Predi
     """Return what is predicted of every requirement, and which requirements cannot be predicted, and why."""
     from xarray import concat
 
-    samples = concat(
-        [f.samples for f in found.flights], "trial", data_vars="minimal", coords="minimal", compat="override"
-    )
+    samples = concat(found.sampled, "trial", data_vars="minimal", coords="minimal", compat="override")
     samples = samples.assign_coords(trial=np.arange(samples.sizes["trial"]))
     numbers = file_numbers(found) if derivatives else {}
     told, left = list[Prediction](), list[str]()

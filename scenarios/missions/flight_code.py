@@ -40,7 +40,9 @@ def component_of(mission: Mission, craft: str, **options: Any) -> tuple[Componen
     name = re.sub(r"\W", "_", mission.name)
     name = name if name[0].isalpha() else f"mission_{name}"
     title = re.sub(r"[^\x20-\x7e]|\*/", " ", f"{mission.name}, {craft}: {mission.title}")
-    return Component(Software(loop, prepared.truth, belief, memory), name, title, **options), prepared.truth
+    actuators = tuple(f"{key}, {part.kind_name()}" for key, part in mission.craft[craft].actuators.items())
+    software = Software(loop, prepared.truth, belief, memory)
+    return Component(software, name, title, actuators=actuators, **options), prepared.truth
 
 
 def _own(prepared: Prepared, place: int, craft: str) -> tuple[Loop, Any, Any]:

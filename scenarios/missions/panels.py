@@ -229,7 +229,7 @@ class Panels:
         """Return how craft that approach another one move in its frame: range over time, and the way."""
         found: list[Plot | Path] = []
         for craft, software in self.mission.software.items():
-            plan = next((m.guidance for m in software.modes.values() if hasattr(m.guidance, "corridor_deg")), None)
+            plan: Any = next((m.guidance for m in software.modes.values() if hasattr(m.guidance, "corridor_deg")), None)
             other = getattr(plan, "target", None)
             if plan is None or other is None or f"{craft}.r_IB_m" not in self.flight:
                 continue

@@ -56,11 +56,13 @@ def _bodies(mission: Mission, one: Dataset) -> list[Body]:
 
 def _boresights(mission: Mission, one: Dataset, craft: str, bodies: list[Body]) -> list[Arrow]:
     """Return where the axis that points does point, and where it should: the reference by the pointing error."""
-    plans = [mode.guidance for mode in mission.software[craft].modes.values() if hasattr(mode.guidance, "axis_B")]
+    plans: list[Any] = [
+        mode.guidance for mode in mission.software[craft].modes.values() if hasattr(mode.guidance, "axis_B")
+    ]
     name = f"{craft}.pointing_error_deg"
     if not plans or name not in one or f"{craft}.q_IB" not in one or craft not in {body.name for body in bodies}:
         return []
-    axis, q_IB = np.array(plans[0].axis_B, float), one[f"{craft}.q_IB"].values
+    axis, q_IB = np.asarray(plans[0].axis_B, dtype=float), one[f"{craft}.q_IB"].values
     q_IR = quaternion.mul(q_IB, quaternion.exp(-np.radians(one[name].values)))  # q_RB = exp(error)
     wanted, real = quaternion.rotate(q_IR, axis), quaternion.rotate(q_IB, axis)
     return [Arrow("boresight", craft, real, "#e5484d"), Arrow("boresight wanted", craft, wanted, "#8892a4")]
@@ -83,7 +85,7 @@ def _corridors(mission: Mission) -> list[Cone]:
     found = []
     for software in mission.software.values():
         for mode in software.modes.values():
-            plan = mode.guidance
+            plan: Any = mode.guidance
             if hasattr(plan, "corridor_deg") and getattr(plan, "target", None) in mission.craft:
                 length = float(getattr(plan, "synchronise_m", 5.0))
                 found.append(

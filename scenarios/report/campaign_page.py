@@ -11,7 +11,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.montecarlo.sampling import INPUT
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import TIME, steep, words
+from gnc.scenarios.missions.panels import BOOKS, TIME, steep, words
 from gnc.scenarios.missions.verdict import judge_campaign
 from gnc.scenarios.report.flight_page import TAKES, badge, causes_chapter, flown_chapter, verdict_chapter
 from gnc.scenarios.report.page import Chapter, Page, Plot, Series, Table
@@ -31,10 +31,10 @@ def page(
     if trial is not None and not 0 <= trial < told["trials"]:
         raise InputError(f"--trial {trial}: not among the trials flown, 0 to {told['trials'] - 1}")
     told = told | {"checks": [asdict(check) for check in judge_campaign(mission, table)]}
-    verdict, shown = verdict_chapter(mission, told, table), _shown(told, trial)
+    verdict, shown = verdict_chapter(mission, told, table), _shown(told, mission, trial)
     rows = [{**row, "input": row["input"].removeprefix(INPUT)} for row in told["sensitivity"]]
     rest = [causes_chapter(rows, beside), _worst(told), flown_chapter(mission, text, told)]
-    takes = {name: [verdict, _fans(bands, k, _histories(paths, k)), *rest] for k, name in shown.items()}
+    takes = {name: [verdict, _fans(bands, mission, k, _histories(paths, k)), *rest] for k, name in shown.items()}
     takes = {name: [c for c in take if c.tables or c.plots or c.lead] for name, take in takes.items()}
     subtitle = f"{mission.title.rstrip('.')}. Monte Carlo, {told['trials']} trials, seed {told['seed']}, "
     subtitle += f"{len(told['lost'])} lost."
@@ -65,20 +65,22 @@ def _histories(paths: list[Path], trial: int) -> dict[str, Any]:
     return {}
 
 
-def _shown(told: dict[str, Any], trial: int | None) -> dict[int, str]:
-    """Return the trials that the page can show over the fans, each with why."""
+def _shown(told: dict[str, Any], mission: Mission, trial: int | None) -> dict[int, str]:
+    """Return the trials that the page can show over the fans, each with why: what is asked comes first."""
     found = {} if trial is None else {trial: f"trial {trial}"}
-    for metric, trials in told["worst"].items():
-        if trials and len(found) < TAKES:
+    signals = {key: getattr(part, "signal", "") for key, part in mission.requirements.items()}
+    asked = [k for k, s in signals.items() if s and not s.rstrip(")").endswith(BOOKS)]
+    for metric in dict.fromkeys([*asked, *told["worst"]]):
+        if (trials := told["worst"].get(metric)) and len(found) < TAKES:
             found.setdefault(trials[0], f"trial {trials[0]}, largest {metric}")
     return found or {0: "trial 0"}
 
 
-def _fans(bands: Dataset, trial: int, own: dict[str, Any]) -> Chapter:
+def _fans(bands: Dataset, mission: Mission, trial: int, own: dict[str, Any]) -> Chapter:
     """Return percentiles over the trials with one trial on top, and means of NEES in their bands."""
     found, percents = [], bands["percent"].values.tolist()
     for name, values in bands.data_vars.items():
-        if values.dims[:1] != ("percent",) or values.ndim != 2:
+        if values.dims[:1] != ("percent",) or values.ndim != 2 or str(name).rstrip(")").endswith(BOOKS):
             continue
         t, rows = bands[values.dims[1]].values, values.values
         middle = percents.index(50.0)
@@ -86,13 +88,24 @@ def _fans(bands: Dataset, trial: int, own: dict[str, Any]) -> Chapter:
         series += [Series(f"{p:g} %", row, "dashed") for p, row in zip(percents, rows, strict=True) if p == 95.0]
         line = own.get(str(name))
         series += [Series(f"trial {trial}", line)] if line is not None and line.shape == t.shape else []
-        found.append(Plot(f"{name}", TIME, words(str(name), str(name)), t, series, log_y=steep(rows)))
+        label = words(str(name), str(name))
+        found.append(Plot(label, TIME, label, t, series, _bounds(mission, str(name)), steep(rows)))
         if f"{name}_mean" in bands:
             mean, low, high = (bands[f"{name}_{key}"].values for key in ("mean", "lo", "hi"))
             band = Series("95 % band of an honest filter", None, "band", low, high)
-            found.append(Plot(f"mean of {name}", TIME, "mean", t, [band, Series("mean of trials", mean)]))
+            found.append(Plot(f"mean {label} of all trials", TIME, label, t, [band, Series("mean of trials", mean)]))
     lead = "Bands are percentiles over all trials; the line on top is the trial chosen above."
     return Chapter("Is it on target, is the filter honest?", lead, plots=found)
+
+
+def _bounds(mission: Mission, name: str) -> dict[str, float]:
+    """Return what is asked of a signal, unless that is judged by the mean over many trials."""
+    found = {}
+    for key, part in mission.requirements.items():
+        signal, bound = getattr(part, "signal", ""), getattr(part, "at_most", None)
+        if bound is not None and signal in (name, name.split(".", 1)[-1]) and getattr(part, "per_trial", True):
+            found[getattr(part, "title", "") or key] = bound
+    return found
 
 
 def _worst(told: dict[str, Any]) -> Chapter:

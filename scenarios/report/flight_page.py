@@ -113,7 +113,9 @@ def badge(checks: Sequence[Mapping[str, Any]], trials: int) -> Badge:
 
 def verdict_chapter(mission: Mission, told: Mapping[str, Any], table: Columns) -> Chapter:
     """Return what was asked, with value, bound, margin, and how many trials keep it by themselves."""
-    parts = {getattr(part, "title", "") or key: (key, part) for key, part in mission.requirements.items()}
+    parts: dict[str, tuple[str, Any]] = {
+        getattr(part, "title", "") or key: (key, part) for key, part in mission.requirements.items()
+    }
     rows = [_check_row(check, *parts.get(check["name"], ("", None)), table) for check in told["checks"]]
     tables = [Table("Requirements", CHECKS, rows)]
     if told.get("lost"):
@@ -280,16 +282,16 @@ def _nearest(mission: Mission) -> tuple[str, list[tuple[str, str, str]]]:
     """Return the built-in mission that differs in the fewest fields, and those fields."""
     from gnc.scenarios.missions.load import builtin, read
 
-    own, best = flat(mission), ("", None)
+    own, best, fewest = flat(mission), "", None
     for name in [mission.name, *builtin()] if mission.name in builtin() else builtin():
         other = flat(read(name))
         keys = [k for k in dict.fromkeys([*other, *own]) if other.get(k) != own.get(k) and k not in TITLES]
         rows = [(k, _short(other.get(k)), _short(own.get(k))) for k in keys]
-        if best[1] is None or len(rows) < len(best[1]):
-            best = name, rows
+        if fewest is None or len(rows) < len(fewest):
+            best, fewest = name, rows
         if name == mission.name:
             break
-    return best[0], best[1] or []
+    return best, fewest or []
 
 
 TITLES = ("name", "title", "story")
