@@ -69,7 +69,7 @@ class Stepper:
         """Return a first belief, for each of several candidates."""
         if self._trials == 1:
             return belief
-        cores = {"C": 2, "rejected": 0, "recoveries": 0}
+        cores = {"C": 2, "rejected": 0, "idle": 0, "recoveries": 0}
         wide = lambda x, core: np.array(np.broadcast_to(x, (self._trials, *np.shape(x)[np.ndim(x) - core :])))  # noqa: E731
         return type(belief)(**{name: wide(x, cores.get(name, 1)) for name, x in belief._asdict().items()})
 
