@@ -1,4 +1,4 @@
-"""From a demand to commands: which actuators make which part of a torque or a wrench."""
+"""From a demand to commands: which actuators make which part of a torque or a wrench, and what is left out of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.actuators.thrusters import ThrusterSet
 from gnc.typing import Array
 
-Share = Callable[[Array, Any], Array]  # (demand, estimate) -> command
+Share = Callable[[Array, Any, Any], Array]  # (demand, estimate, 1 for members left out or None) -> command
 
 
 def shares(effectors: Mapping[str, Effector], to: Sequence[str], demand: str) -> dict[str, Share]:
@@ -44,29 +44,34 @@ def shares(effectors: Mapping[str, Effector], to: Sequence[str], demand: str) ->
 def _share(effector: Effector, demand: str, turned: bool) -> Share:
     if isinstance(effector, TorquerSet):
         if demand == "dipole":
-            return lambda dipole_B, estimate: effector.torquers.dipole_B(as_numbers(dipole_B))
-        return lambda tau_B, estimate: effector.torquers.dipole_B(
-            across_field(as_numbers(tau_B)[..., :3], estimate.B_B)
+            return lambda dipole_B, estimate, out: _kept(effector.torquers.dipole_B(as_numbers(dipole_B)), out)
+        return lambda tau_B, estimate, out: _kept(
+            effector.torquers.dipole_B(across_field(as_numbers(tau_B)[..., :3], estimate.B_B)), out
         )
     if demand == "dipole":
         raise InputError("to: a law that asks for a dipole commands magnetorquers only")
     if isinstance(effector, WheelSet):
         allocation = WheelAllocation(axes_B=effector.wheels.axes_B)
-        return lambda tau_B, estimate: allocation.command(as_numbers(tau_B)[..., :3])
+        return lambda tau_B, estimate, out: allocation.command(as_numbers(tau_B)[..., :3], out)
     if isinstance(effector, ThrusterSet):
         return _of_thrusters(effector, demand, turned)
     if isinstance(effector, JointMotors):
-        return lambda demand, estimate: effector.share(as_numbers(demand))
+        return lambda demand, estimate, out: _kept(effector.share(as_numbers(demand)), out)
     if not hasattr(effector, "share"):
         raise InputError(f"to: {type(effector).__name__} has no share(demand); give it one, or another actuator")
-    return lambda wrench_B, estimate: effector.share(_padded(as_numbers(wrench_B), effector.size))
+    return lambda wrench_B, estimate, out: _kept(effector.share(_padded(as_numbers(wrench_B), effector.size)), out)
+
+
+def _kept(command: Array, out: Array | None) -> Array:
+    """Return a command without the members that are left out."""
+    return command if out is None else command * (1.0 - out)
 
 
 def _of_thrusters(effector: ThrusterSet, demand: str, turned: bool) -> Share:
     """Return the share of thrusters: all of a wrench, its forces where wheels turn already, or a torque alone."""
     rows = (0, 1, 2) if demand == "torque" else (3, 4, 5) if turned else (0, 1, 2, 3, 4, 5)
     allocation = ThrusterAllocation.of(effector.thrusters, rows=rows)
-    return lambda wrench_B, estimate: allocation.command(as_numbers(wrench_B)[..., list(rows)])
+    return lambda wrench_B, estimate, out: allocation.command(as_numbers(wrench_B)[..., list(rows)], out)
 
 
 def _padded(demand: Array, size: int) -> Array:

@@ -1,162 +1,177 @@
 """Small linear programmes, one per trial: least cost u with A u = b and 0 <= u <= 1, by the dual simplex method.
 
-Without upper limits the optimal bases are known beforehand (`optimal_bases`): `walk` goes from one to the next, a
-product of 6 by 6 at each, to that of b. If it keeps all u <= 1, this is the answer. If not, `climb` lets b grow from
-zero along its ray, and whenever a basic variable meets a bound the dual simplex method exchanges it. So all that is
-passed is optimal, and where no exchange is possible the ray leaves the reachable set.
+The basis that the climb begins with is optimal for some load (`optimal_basis`, once for a set of thrusters). From there
+b grows from zero along its ray, and whenever a basic variable meets a bound the dual simplex method exchanges it. So
+all that is passed is optimal, and where no exchange is possible the ray leaves the reachable set.
+
+An exchange is a kernel, repeated in blocks, each only in the trials that need it: the same bits compiled in a batch,
+in a loop, and in C. A trial that is not done after sum(BLOCKS) exchanges is lost.
 """
 
 from __future__ import annotations
 
+import functools
+import math
+from typing import Any
+
 import numpy as np
+from numpy.linalg import inv
 
-from gnc.controllers.compiled import compiled
+from gnc.batch import Assembly, Kernel, batched, maximum, minimum, where
+from gnc.batch.layout import Layout
+from gnc.linalg import array
+from gnc.typing import Array
 
-ROWS = 6  # of A, always: a length known to the compiler makes all of it twice as fast
 PIVOT = 1e-9  # of T = inverse A, of order one: smaller elements are round-off and no pivots
 STILL = 1e-12  # of the largest slope: basic variables slower than this do not move
-PATIENCE = 20  # exchanges per column and row: some ten are made; a trial that is still running by then is lost
+BLOCKS = (2, 2, 2, 2, 4, 4, 4, 8, 16, 256)  # exchanges: some ten are made
+NUDGE = 1e-7  # of each cost, so that no two ways of firing cost the same and the simplex method cannot cycle
+TINY = 1e-9  # of the full thrust: what is below it is zero
+STRICT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # far below the nudge
 
 
-@compiled
-def dot(M, i, v):
-    """Return row i of M times v."""
-    return M[i, 0] * v[0] + M[i, 1] * v[1] + M[i, 2] * v[2] + M[i, 3] * v[3] + M[i, 4] * v[4] + M[i, 5] * v[5]
+def optimal_basis(A: Array, cost: Array) -> tuple[Any, ...]:
+    """Return inverse (m, m), reduced costs (n) and members (m) of a basis that is optimal for some load.
 
-
-@compiled
-def walk(b, inverses, neighbours, slope):
-    """Fill slope, the basic variables of b without upper limits; return which basis, and the largest or infinity.
-
-    Infinity means that the last known basis is not that of b; the walk leads always nearer to it, by the dual cost.
+    A (m, n) has full rank. The load is that of all thrusters at unequal thrust.
     """
-    s = 0
-    for _ in range(len(neighbours)):
-        least, row, size = 0.0, -1, 0.0
-        for i in range(ROWS):
-            slope[i] = dot(inverses[s], i, b)
-            size = max(size, abs(slope[i]))
-            if slope[i] < least:
-                least, row = slope[i], i
-        if -least <= STILL * size:
-            return s, size
-        if neighbours[s, row] < 0:
-            return s, np.inf
-        s = neighbours[s, row]
-    for i in range(ROWS):
-        slope[i] = dot(inverses[s], i, b)
-    return s, np.inf
+    from scipy.optimize import linprog  # here: it takes longer to load than to run
+
+    nudged = cost * (1.0 + NUDGE * np.random.default_rng(0).uniform(0.0, 1.0, len(cost)))
+    thrust = np.random.default_rng(1).uniform(0.5, 1.5, len(cost))
+    solution = linprog(nudged, A_eq=A, b_eq=A @ thrust, method="highs-ds", options=STRICT)
+    members = np.flatnonzero(solution.x > TINY)
+    inverse = inv(A[:, members])
+    z = np.maximum(nudged - nudged[members] @ inverse @ A, 0.0)
+    z[members] = 0.0
+    return inverse, z, members.astype(float)
 
 
-@compiled
-def leaving(x, slope):
-    """Return which basic variable first meets 0 or 1, and how far along the ray: the fastest of those that tie."""
-    row, distance, speed = -1, np.inf, 0.0
-    size = 0.0
-    for i in range(ROWS):
-        size = max(size, abs(slope[i]))
-    for i in range(ROWS):
-        room = max(((1.0 if slope[i] > 0.0 else 0.0) - x[i]) / slope[i], 0.0)
-        nearer = room < distance or (room == distance and abs(slope[i]) > speed)
-        if nearer and abs(slope[i]) > STILL * size:
-            row, distance, speed = i, room, abs(slope[i])
-    return row, distance
+@functools.cache
+def solver(m: int, n: int) -> Kernel:
+    """Return the kernel of m loads and n thrusters."""
+    exchange, begin, end = _exchange(m, n), _begin(m, n), _end(m, n)
+
+    def solve(b, A, inverse, z, members):
+        """Return u (n) and the fraction of b (m) that is reached, from the first basis of A."""
+        state = begin(b, inverse, z, members)
+        for most in BLOCKS:
+            state = exchange.repeat(_left(state[-1], most), *state, A)
+        return end(b, *state[1:])
+
+    return Assembly(solve, Layout.parse(f"({m}),({m},{n}),({m},{m}),({n}),({m})->({n}),()", tuple("bAizm")))
 
 
-@compiled
-def entering(A, inverse, row, z, side, falls, T_row, ratio):
-    """Fill T_row and return which variable may take over, by the least ratio of reduced cost to pivot; -1 if none."""
-    sign = -1.0 if falls else 1.0
-    a, b, c = inverse[row, 0], inverse[row, 1], inverse[row, 2]
-    d, e, f = inverse[row, 3], inverse[row, 4], inverse[row, 5]
+@batched("(),()->()")
+def _left(going, most):
+    """Return how many exchanges a trial may make next."""
+    return where(going > 0.0, most, 0.0)
+
+
+def _shapes(m: int, n: int) -> str:
+    """Return the layout of what an exchange changes; a side is 1 for variables at 0, -1 at 1, 0 for basic ones."""
+    return f"({m},{m}),({m}),({n}),({m}),({m}),({n}),(),()"
+
+
+@functools.cache
+def _begin(m: int, n: int) -> Kernel:
+    @batched(f"({m}),({m},{m}),({n}),({m})->{_shapes(m, n)}")
+    def begin(b, inverse, z, members):
+        """Return the state in which nothing fires."""
+        basic = [functools.reduce(lambda a, c: a | c, [one == float(j) for one in members]) for j in range(n)]
+        side = array([where(test, 0.0, 1.0) for test in basic])
+        return inverse, 0.0 * members, side, members, inverse @ b, z, 0.0, 1.0
+
+    return begin
+
+
+@functools.cache
+def _exchange(m: int, n: int) -> Kernel:
+    @batched(f"{_shapes(m, n)},({m},{n})->{_shapes(m, n)}")
+    def exchange(inverse, x, side, basis, slope, z, reached, going, A):
+        """Go on until a basic variable meets a bound, and exchange it for another, or end there."""
+        row, distance, speed = _leaving(x, slope)
+        whole = ~(reached + distance < 1.0)
+        on = where(whole, 1.0 - reached, distance)
+        x_1, reached_1 = x + on * slope, where(whole, 1.0, reached + distance)
+        T = _picked(row, inverse) @ A
+        column = _entering(T, z, where(speed < 0.0, -1.0, 1.0) * side)
+        ends = whole | (column < 0.0)
+        moves, changes = going > 0.0, (going > 0.0) & ~ends
+        new = _pivot(inverse, slope, z, T, row, column, A)
+        inverse, slope, z = (where(changes, a, old) for a, old in zip(new, (inverse, slope, z), strict=True))
+        gone, from_limit = _picked(row, basis), _picked(column, side) < 0.0
+        left = where(speed < 0.0, 1.0, -1.0)
+        side = array([_of(changes, j, column, 0.0, _of(changes, j, gone, left, old)) for j, old in enumerate(side)])
+        basis = array([_of(changes, i, row, column, old) for i, old in enumerate(basis)])
+        x = where(moves, x_1, x)
+        x = array([_of(changes, i, row, where(from_limit, 1.0, 0.0), old) for i, old in enumerate(x)])
+        return inverse, x, side, basis, slope, z, where(moves, reached_1, reached), where(changes, 1.0, 0.0)
+
+    return exchange
+
+
+def _of(changes: Any, i: int, place: Any, new: Any, old: Any) -> Any:
+    """Return the new number where something changes and the place is the i-th."""
+    return where(changes & (place == float(i)), new, old)
+
+
+def _picked(place: Any, rows: Any) -> Any:
+    """Return the row at a place."""
+    chosen = rows[0]
+    for i, row in enumerate(rows[1:], 1):
+        chosen = where(place == float(i), row, chosen)
+    return chosen
+
+
+def _leaving(x: Any, slope: Any) -> Any:
+    """Return which basic variable first meets 0 or 1, how far along the ray, and its slope: the fastest that tie."""
+    row, distance, speed = -1.0, math.inf, 0.0
+    size = functools.reduce(maximum, [abs(one) for one in slope])
+    for i in range(len(x)):
+        room = maximum((where(slope[i] > 0.0, 1.0, 0.0) - x[i]) / slope[i], 0.0)
+        nearer = (room < distance) | ((room == distance) & (abs(speed) < abs(slope[i])))
+        taken = nearer & (STILL * size < abs(slope[i]))
+        row, distance, speed = where(taken, float(i), row), where(taken, room, distance), where(taken, slope[i], speed)
+    return row, distance, speed
+
+
+def _entering(T: Any, z: Any, sign: Any) -> Any:
+    """Return which variable may take over, by the least ratio of reduced cost to pivot; -1 if none."""
+    best, column = math.inf, -1.0
     for j in range(len(z)):
-        T_row[j] = a * A[0, j] + b * A[1, j] + c * A[2, j] + d * A[3, j] + e * A[4, j] + f * A[5, j]
-        pushed = sign * side[j] * T_row[j]
-        ratio[j] = abs(z[j]) / (pushed if pushed > PIVOT else 0.0)
-    best, column = np.inf, -1
-    for j in range(len(z)):
-        if ratio[j] < best:
-            best, column = ratio[j], j
+        pushed = sign[j] * T[j]
+        ratio = abs(z[j]) / where(pushed > PIVOT, pushed, 0.0)
+        column, best = where(ratio < best, float(j), column), where(ratio < best, ratio, best)
     return column
 
 
-@compiled
-def pivot(A, inverse, slope, z, T_row, row, column):
+def _pivot(inverse: Any, slope: Any, z: Any, T: Any, row: Any, column: Any, A: Any) -> Any:
     """Exchange the basic variable of a row for that of a column, by Gauss and Jordan."""
-    scale = 1.0 / T_row[column]
-    slope[row] *= scale
-    for j in range(ROWS):
-        inverse[row, j] *= scale
-    entering_column = A[:, column]
-    for i in range(ROWS):
-        if i != row:
-            factor = dot(inverse, i, entering_column)
-            slope[i] -= factor * slope[row]
-            for j in range(ROWS):
-                inverse[i, j] -= factor * inverse[row, j]
-    factor = z[column] * scale
-    for j in range(len(z)):
-        z[j] -= factor * T_row[j]
-    z[column] = 0.0
+    scale = 1.0 / _picked(column, T)
+    pivot_row, speed = scale * _picked(row, inverse), scale * _picked(row, slope)
+    factors = inverse @ _picked(column, A.T)
+    rows, slopes = [], []
+    for i, factor in enumerate(factors):
+        mine = row == float(i)
+        rows.append(where(mine, pivot_row, inverse[i] - factor * pivot_row))
+        slopes.append(where(mine, speed, slope[i] - factor * speed))
+    share = scale * _picked(column, z)
+    z = array([where(column == float(j), 0.0, old - share * t) for j, (old, t) in enumerate(zip(z, T, strict=True))])
+    return np.stack(rows), array(slopes), z
 
 
-@compiled
-def climb(A, inverse, slope, z, basis, side, x, T_row, ratio):
-    """Go from no wrench towards the wanted one, always at least cost; return the fraction reached, 1 if it can be."""
-    reached = 0.0
-    for _ in range(PATIENCE * (A.shape[0] + A.shape[1])):
-        row, distance = leaving(x, slope)
-        if not reached + distance < 1.0:
-            for i in range(ROWS):
-                x[i] += (1.0 - reached) * slope[i]
-            return 1.0
-        reached += distance
-        for i in range(ROWS):
-            x[i] += distance * slope[i]
-        falls = slope[row] < 0.0
-        column = entering(A, inverse, row, z, side, falls, T_row, ratio)
-        if column < 0:
-            return reached
-        pivot(A, inverse, slope, z, T_row, row, column)
-        side[basis[row]] = 1.0 if falls else -1.0
-        x[row] = 1.0 if side[column] < 0.0 else 0.0
-        basis[row], side[column] = column, 0.0
-    return np.nan
+@functools.cache
+def _end(m: int, n: int) -> Kernel:
+    @batched(f"({m}),({m}),({n}),({m}),({m}),({n}),(),()->({n}),()")
+    def end(b, x, side, basis, slope, z, reached, going):
+        """Return the fractions and how much is reached; NaN if b is not finite, or the climb has not ended."""
+        u = [where(one < 0.0, 1.0, 0.0) for one in side]
+        for place, value in zip(basis, x, strict=True):
+            fraction = minimum(maximum(value, 0.0), 1.0)
+            u = [where(place == float(j), fraction, old) for j, old in enumerate(u)]
+        total = sum(b[1:], b[0])
+        good = (total - total == 0.0) & (going == 0.0)
+        return where(good, array(u), math.nan), where(good, reached, math.nan)
 
-
-@compiled
-def begin(start, scratch):
-    """Copy what `climb` changes; side is 1 for variables at 0, -1 for those at 1, and 0 for basic ones."""
-    inverse_start, z_start, basis_start = start
-    inverse, z, basis, side, x = scratch
-    for j in range(len(z)):
-        z[j], side[j] = z_start[j], 1.0
-    for i in range(ROWS):
-        basis[i], x[i] = basis_start[i], 0.0
-        side[basis[i]] = 0.0
-        for j in range(ROWS):
-            inverse[i, j] = inverse_start[i, j]
-
-
-@compiled
-def solve(wrench, A, inverses, neighbours, reduced, members, u, reached):
-    """Fill u (trials, n) and the fraction reached (trials) for wrenches (trials, 6), from the table of bases of A."""
-    n = A.shape[1]
-    inverse, basis, slope, x = np.empty((ROWS, ROWS)), np.empty(ROWS, np.int64), np.empty(ROWS), np.empty(ROWS)
-    z, side, T_row, ratio = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    for k in range(len(wrench)):
-        if not np.isfinite(wrench[k].sum()):
-            u[k], reached[k] = np.nan, np.nan
-            continue
-        u[k], reached[k] = 0.0, 1.0
-        s, size = walk(wrench[k], inverses, neighbours, slope)
-        if size <= 1.0:
-            for i in range(ROWS):
-                u[k, members[s, i]] = max(slope[i], 0.0)
-            continue
-        begin((inverses[s], reduced[s], members[s]), (inverse, z, basis, side, x))
-        reached[k] = climb(A, inverse, slope, z, basis, side, x, T_row, ratio)
-        for j in range(n):
-            u[k, j] = np.nan if np.isnan(reached[k]) else (1.0 if side[j] < 0.0 else 0.0)
-        for i in range(ROWS):
-            u[k, basis[i]] = np.nan if np.isnan(reached[k]) else min(max(x[i], 0.0), 1.0)
+    return end

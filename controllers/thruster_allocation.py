@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from gnc import check
 from gnc.batch import python_part
-from gnc.controllers.optimal_bases import optimal_bases
+from gnc.controllers import least_cost
 from gnc.errors import InputError
 from gnc.models.actuators import Thrusters
 from gnc.models.parameters import each, store
@@ -23,13 +23,12 @@ METHODS = ("fuel", "least squares")
 class ThrusterAllocation:
     """The fractions 0 <= u <= 1 of the interval that n thrusters are on, so that sum u_k wrench_k is the wanted one.
 
-    "fuel" minimises sum cost_k u_k: a linear programme, solved for each trial by the dual simplex method, from bases
-    that are found once, along the ray from zero to the wanted wrench where a limit is met. A wrench beyond reach keeps
-    its direction and is made as large as it can be; a direction that no thrusters make gives none at all. "least
-    squares" minimises |weights (wrench - wanted)| over u >= 0 by Lawson and Hanson's active sets, and scales all by
-    one factor where a fraction is above 1: for sets that cannot make every direction. Sources: Bodson, "Evaluation of
-    optimization methods for control allocation", JGCD 25 (2002) 703; Lawson and Hanson, Solving Least Squares
-    Problems, 1974, ch. 23.
+    "fuel" minimises sum cost_k u_k: a linear programme, solved for each trial by the dual simplex method along the ray
+    from zero to the wanted wrench (`least_cost`, kernels). A wrench beyond reach keeps its direction and is made as
+    large as it can be; a direction that no thrusters make gives none at all. "least squares" minimises
+    |weights (wrench - wanted)| over u >= 0 by Lawson and Hanson's active sets, and scales all by one factor where a
+    fraction is above 1: for sets that cannot make every direction. Sources: Bodson, "Evaluation of optimization
+    methods for control allocation", JGCD 25 (2002) 703; Lawson and Hanson, Solving Least Squares Problems, 1974.
     """
 
     wrenches_B: Array  # (n, 6) [torque, force] of each at full thrust, the same for all trials
@@ -62,51 +61,57 @@ class ThrusterAllocation:
     def _columns(self) -> Array:
         return np.ascontiguousarray(self.wrenches_B[:, list(self.rows)].T)
 
-    def command(self, wrench_B: Array) -> Array:
-        """Return the fractions (..., n) for the wanted rows (..., m) of a wrench in body axes."""
-        return self.allocate(wrench_B)[0]
+    def command(self, wrench_B: Array, out: Array | None = None) -> Array:
+        """Return the fractions (..., n) for the wanted rows (..., m) of a wrench in body axes.
+
+        Where thrusters are left out (`out` 1, (..., n)), the others do what they can by least squares.
+        """
+        if out is None:
+            return self.allocate(wrench_B)[0]
+        return python_part("thruster allocation", self._among, wrench_B, out)
+
+    def _among(self, wrench_B: Array, out: Array) -> Array:
+        """Return the fractions with some thrusters left out, each trial its own."""
+        u, _ = self.allocate(wrench_B)
+        out = np.broadcast_to(out, u.shape) > 0.0
+        for left in np.unique(out[out.any(axis=-1)], axis=0):
+            rows, there = (out == left).all(axis=-1), np.flatnonzero(~left)
+            u[rows] = 0.0
+            if len(there):
+                others = replace(
+                    self,
+                    wrenches_B=self.wrenches_B[there],
+                    cost=self.cost[there],
+                    method="least squares",
+                )
+                u[np.ix_(np.flatnonzero(rows), there)] = others.allocate(np.asarray(wrench_B)[rows])[0]
+        return u
 
     def allocate(self, wrench_B: Array) -> tuple[Array, Array]:
         """Return the fractions (..., n) and by which factor (...), 1 at most, the wrench had to be scaled."""
-        return python_part("thruster allocation", self._allocated, wrench_B)
+        if self.method == "fuel":
+            return least_cost.solver(*self._prepared[0].shape)(wrench_B, *self._prepared)
+        return python_part("thruster allocation", self._least_squares, wrench_B)
 
-    def _allocated(self, wrench_B: Array) -> tuple[Array, Array]:
-        wanted = np.asarray(wrench_B, float)
-        b = wanted.reshape(-1, len(self.rows))
-        u, scale = self._least_cost(b) if self.method == "fuel" else self._least_squares(b)
-        leading = wanted.shape[:-1]
-        return u.reshape(*leading, -1), scale.reshape(leading)
-
-    def _least_cost(self, b: Array) -> tuple[Array, Array]:
-        from gnc.controllers import least_cost  # numba is loaded when something fires
-
-        n, columns = len(self.wrenches_B), self._prepared[0].shape[1]
-        loads = np.zeros((len(b), 6))
-        loads[:, : b.shape[1]] = b
-        u, scale = np.empty((len(b), columns)), np.empty(len(b))
-        least_cost.solve(loads, *self._prepared, u, scale)
-        return u[:, :n], scale
-
-    def _least_squares(self, b: Array) -> tuple[Array, Array]:
-        from gnc.controllers import least_squares
+    def _least_squares(self, wrench_B: Array) -> tuple[Array, Array]:
+        from gnc.controllers import least_squares  # numba is loaded when something fires
 
         A, H, length = self._prepared
+        b = np.reshape(np.asarray(wrench_B, float), (-1, len(self.rows)))
         u = np.empty((len(b), len(length)))
         least_squares.solve(b * self.weights, A, H, u)
         u /= length
         scale = 1.0 / np.maximum(u.max(axis=-1), 1.0)
-        u *= scale[:, None]
-        return u, scale
+        leading = np.shape(wrench_B)[:-1]
+        return (u * scale[:, None]).reshape(*leading, -1), scale.reshape(leading)
 
 
 def _for_cost(A: Array, cost: Array) -> tuple[Array, ...]:
-    """Return six rows and their optimal bases; a row that is not wanted gets a column of its own, and no load."""
+    """Return the columns and the basis that every climb begins with."""
     m, n = A.shape
     if np.linalg.matrix_rank(A) < m:
         raise InputError(f"wrenches_B: these {n} thrusters cannot make {m} independent loads; say which by rows=...")
-    spare = 6 - m
-    padded = np.block([[A, np.zeros((m, spare))], [np.zeros((spare, n)), np.eye(spare)]])
-    return padded, *optimal_bases(padded, np.concatenate([cost, np.ones(spare)]))
+    return A, *least_cost.optimal_basis(A, cost)
 
 
 def _for_squares(A: Array, weights: Array) -> tuple[Array, ...]:

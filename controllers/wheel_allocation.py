@@ -11,11 +11,13 @@ import numpy as np
 
 from gnc.batch import Kernel, batched, where
 from gnc.errors import InputError
+from gnc.linalg import identity, solve3
 from gnc.models.parameters import each, store, unit_vectors
 
 Array = Any
 
 NUDGE = 1e-7  # tilts the axes while facets are told apart, so that no three of them lie in a plane
+LOST = 1e-9  # of the sum of a a^T, so that two wheels alone divide by something
 FLAT = 1e-5  # sine below which two axes count as one direction; far above the tilt
 
 
@@ -47,9 +49,13 @@ class WheelAllocation:
         store(self, axes_B=axes_B, weights=weights)
         store(self, normals=normals, matrices=matrices * weights[:, None])
 
-    def command(self, tau_B: Array) -> Array:
-        """Return the torque (..., n) of each wheel on the body about its axis; limits are the wheels' affair."""
-        return _share(*self.matrices.shape[:2])(tau_B, self.normals, self.matrices)
+    def command(self, tau_B: Array, out: Array | None = None) -> Array:
+        """Return the torque (..., n) of each wheel on the body about its axis; limits are the wheels' affair.
+
+        Where wheels are left out (`out` 1, (..., n)), the others share it by the pseudo-inverse.
+        """
+        u = _share(*self.matrices.shape[:2])(tau_B, self.normals, self.matrices)
+        return u if out is None else _without(len(self.axes_B))(u, tau_B, out, self.axes_B)
 
 
 def _facets(axes: Array) -> tuple[Array, Array]:
@@ -69,6 +75,21 @@ def _facets(axes: Array) -> tuple[Array, Array]:
         normals.append(y / (np.abs(tilted @ y).sum() - abs(tilted[i] @ y) - abs(tilted[j] @ y)))
         matrices.append(columns @ np.linalg.inv(axes.T @ columns))
     return np.stack(normals), np.stack(matrices)
+
+
+@functools.cache
+def _without(n: int) -> Kernel:
+    """Return the kernel of n wheels of which some are left out."""
+
+    @batched(f"({n}),(3),({n}),({n},3)->({n})")
+    def without(u, tau_B, out, axes_B):
+        """Return u where none is left out, else W A (A^T W A + tiny)^-1 tau; a direction that is lost gives little."""
+        W = 1.0 - out
+        A = axes_B * W.reshape(n, 1)
+        others = A @ solve3(A.T @ axes_B + LOST * identity(3), tau_B)
+        return where(sum(out[1:], out[0]) > 0.0, others, u)
+
+    return without
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from gnc.batch import Kernel, batched
 from gnc.estimators.kalman import symmetric_product
 from gnc.integrators.qvi_equation import increment, leading_slope
 from gnc.linalg import identity, inv3, skew, solve3, zeros
+from gnc.notebook import of_belief
 
 Array = Any
 
@@ -35,6 +36,9 @@ class Belief(NamedTuple):
     C: Array  # (..., 6 + k, 6 + k) covariance of (a, dP, extras)
     rejected: Array  # (...) valid measurements that the gate refused lately, less half of those it let in
     recoveries: Array  # (...) how often the covariance was inflated, or the trial started anew
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 def lost(belief: Belief) -> Array:

@@ -96,6 +96,9 @@ class DqEkf:
 
     def start(self, x: Any, C: Array, extras: Array | None = None, C_extras: Array | None = None) -> PoseBelief:
         """Return the belief at a state, with its covariance over (dxi, dchi) and that of the extra states beside it."""
+        if (np.shape(x.dq_IB)[-1:], np.shape(x.chi_B)[-1:]) != ((8,), (6,)):
+            shapes = f"{np.shape(x.dq_IB)} and {np.shape(x.chi_B)}"
+            raise InputError(f"x: expected a pose dq_IB (..., 8) and a twist chi_B (..., 6), got {shapes}")
         k = self.size - 12
         values = np.zeros(k) if extras is None else np.asarray(extras, float)
         parts = [(x.dq_IB, 1), (x.chi_B, 1), (values, 1), (C, 2)]

@@ -30,6 +30,7 @@ from gnc.linalg import block, identity, inv3, zeros
 from gnc.models.parameters import between
 from gnc.models.sensors import Gyro, Magnetometer, Measurement, Prediction
 from gnc.models.states import AttitudeState
+from gnc.notebook import of_belief
 
 Array = Any
 
@@ -46,6 +47,9 @@ class GyroBelief(NamedTuple):
     C: Array  # (..., n, n) covariance of (a, d bias, d magnetometer_bias)
     rejected: Array  # (...) count of measurements beyond the gate; negative: so many still pass freely
     recoveries: Array  # (...) how often that made the filter let its covariance grow
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,6 +104,10 @@ class GyroMekf:
         noise = gyro.arw, gyro.bias_walk, walk, self.coast_sigma
         q_IB, w_B, C = _predict_kernel(self.size)(*state, gyro.D_SB, *noise, h)
         return belief._replace(q_IB=q_IB, w_B=w_B, C=C)
+
+    def transition(self, after: GyroBelief, h: Array) -> Array:
+        """Return F (..., n, n) of the prediction over h that led to a belief."""
+        return _transition_kernel(self.size)(after.w_B, self.gyro.D_SB, h)
 
     def state(self, belief: GyroBelief) -> AttitudeState:
         """Return attitude and rate."""
@@ -159,6 +167,24 @@ def _noise(w_B, D_inverse, h, arw, bias_walk):
     return Q
 
 
+def _transition(n, w_B, D_inverse, h):
+    """Return Phi of n errors."""
+    turn, Phi = h * w_B, identity(n)
+    Phi[:3, :3], Phi[:3, 3:6] = lie.so3_exp(-turn), -h * (lie.so3_right_jacobian(turn) @ D_inverse)
+    return Phi
+
+
+@functools.cache
+def _transition_kernel(n: int) -> Kernel:
+    """Return the kernel of `transition` for n errors."""
+
+    @batched(f"(3),(3,3),()->({n},{n})")
+    def transition(w_B, D_SB, h):
+        return _transition(n, w_B, inv3(D_SB), h)
+
+    return transition
+
+
 @functools.cache
 def _predict_kernel(n: int) -> Kernel:
     """Return the kernel of `predict` for n errors."""
@@ -167,11 +193,10 @@ def _predict_kernel(n: int) -> Kernel:
     def predict(q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, magnetometer_walk, coast_sigma, h):
         D_inverse = inv3(D_SB)
         w_B = where(valid > 0.0, D_inverse @ (z - bias), w_before)
-        turn, Phi, Q = h * w_B, identity(n), (magnetometer_walk * magnetometer_walk * h) * identity(n)
-        Phi[:3, :3], Phi[:3, 3:6] = lie.so3_exp(-turn), -h * (lie.so3_right_jacobian(turn) @ D_inverse)
+        Phi, Q = _transition(n, w_B, D_inverse, h), (magnetometer_walk * magnetometer_walk * h) * identity(n)
         Q[:6, :6] = _noise(w_B, D_inverse, h, arw, bias_walk)
         Q[:3, :3] = Q[:3, :3] + where(valid > 0.0, 0.0, (coast_sigma * h) ** 2) * identity(3)
-        return quaternion.mul(q_IB, quaternion.exp(turn)), w_B, symmetric_product(Phi, C) + Q
+        return quaternion.mul(q_IB, quaternion.exp(h * w_B)), w_B, symmetric_product(Phi, C) + Q
 
     return predict
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from gnc import dual_quaternion, lie, quaternion
 from gnc.estimators.kalman import Innovation, gate
+from gnc.notebook import of_belief
 
 Array = Any
 Kind = Literal["white", "damped", "singer"]
@@ -85,6 +86,9 @@ class MotionBelief(NamedTuple):
     rejected: Array  # (...) refused measurements in a row
     recoveries: Array  # (...)
 
+    def _repr_html_(self) -> str:
+        return of_belief(self)
+
 
 @dataclass(frozen=True)
 class MotionFilter:
@@ -120,6 +124,12 @@ class MotionFilter:
         chi = np.concatenate([w_new, quaternion.inverse_rotate(q_new, v)], axis=-1)
         moved = dual_quaternion.from_pose(q_new, r), chi, np.concatenate([alpha_new, a], axis=-1), C
         return MotionBelief(*moved, belief.rejected, belief.recoveries)
+
+    def transition(self, before: MotionBelief, after: MotionBelief, h: float) -> Array:
+        """Return F (..., 18, 18) of a prediction over h."""
+        turn, move = _stacked(self.turning, h), _stacked(self.moving, h)
+        q, q_new = before.dq_IB[..., :4], after.dq_IB[..., :4]
+        return transition(turn.A, move.A, quaternion.log(quaternion.mul(quaternion.conj(q), q_new)), q_new)
 
     def update(
         self, belief: MotionBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc.notebook import of_belief
+
 Array = Any
 
 
@@ -18,6 +20,9 @@ class PoseBelief(NamedTuple):
     C: Array  # (..., 12 + k, 12 + k) covariance of (dxi, dchi, extras)
     rejected: Array  # (...) valid measurements in a row that the gate refused
     recoveries: Array  # (...) how often the covariance was inflated
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 def lost(belief: PoseBelief) -> Array:

@@ -25,6 +25,7 @@ from gnc.estimators.consistency import nees
 from gnc.estimators.kalman import Innovation, gate, propagate_kernel, update_kernel
 from gnc.estimators.kernel_process import Process, State
 from gnc.models.parameters import between, store
+from gnc.notebook import of_belief
 
 Array = Any
 
@@ -34,6 +35,9 @@ class Belief(NamedTuple):
 
     x: State
     C: Array  # (..., n, n)
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from gnc.estimators.kalman import Innovation, gate, symmetric_product
 from gnc.estimators.wrench_noise import GAUSS
 from gnc.linalg import block, identity, zeros
 from gnc.models.parameters import between, store
+from gnc.notebook import of_belief
 
 Array = Any
 
@@ -39,6 +40,9 @@ class TwistBelief(NamedTuple):
     C: Array  # (..., 12, 12) covariance of (dxi, db)
     rejected: Array  # (...) valid measurements in a row that the gate refused
     recoveries: Array  # (...) how often the covariance was inflated
+
+    def _repr_html_(self) -> str:
+        return of_belief(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,6 +84,10 @@ class TwistEkf:
         dq_IB, chi_B, C = _predict(*state, z, as_numbers(valid), *densities, h)
         return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=C)
 
+    def transition(self, after: TwistBelief, h: Array) -> Array:
+        """Return F (..., 12, 12) of the prediction over h that led to a belief."""
+        return _transition(after.chi_B, h)
+
     def update(
         self, belief: TwistBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
     ) -> tuple[TwistBelief, Innovation]:
@@ -102,14 +110,19 @@ def _moved(chi, t):
     return dual_quaternion.adjoint(dual_quaternion.exp(-t * chi)), -t * lie.se3_right_jacobian(t * chi)
 
 
+@batched("(6),()->(12,12)")
+def _transition(chi_B, h):
+    A, B = _moved(chi_B, h)
+    return block([[A, B], [zeros(6, 6), identity(6)]])
+
+
 @batched("(8),(6),(12,12),(6),(6),(),(6),(6),(6),()->(8),(6),(12,12)")
 def _predict(dq_IB, chi_B, C, bias, z, valid, twist_psd, walk_psd, coast_psd, h):
     """Return pose, twist and covariance after h; the process noise by three Gauss points."""
     measured = valid > 0.0
     chi_B = where(measured, z - bias, chi_B)
     white = where(measured, twist_psd, coast_psd)
-    A, B = _moved(chi_B, h)
-    C = symmetric_product(block([[A, B], [zeros(6, 6), identity(6)]]), C)
+    C = symmetric_product(_transition(chi_B, h), C)
     for t, weight in GAUSS:
         A, B = _moved(chi_B, t * h)
         scaled = np.concatenate([A * white, zeros(6, 6)]), np.concatenate([B, identity(6)])

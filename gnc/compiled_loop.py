@@ -109,9 +109,9 @@ class _Compiled:
                     for one in tick.made:
                         self._innovation(one.name, one.time.at(i), one.read(numbers.copy(), i))
             flying.k += len(made)
-            self._waiting = tick.after if kind.acting else _later(self._waiting, len(made))
+            self._waiting = tick.after if kind.acting else later(self._waiting, len(made))
         if record is not None:
-            now = _later(self._waiting, -1)
+            now = later(self._waiting, -1)
             flying.put(k, self._slots.unpack(state, now)._replace(truth=before), now)
             record(flying.moment())
             flying.k = k + 1
@@ -119,6 +119,7 @@ class _Compiled:
     def reasons(self) -> str:
         """Return which parts Python computes, and why."""
         first = {call.split(", call ")[0]: reason for call, reason in reversed(self.opaque.items())}
+        first.pop("flight code", None)  # is meant to be called
         return "; ".join(f"{name}: {reason}" for name, reason in reversed(first.items()))
 
     def share(self, place: int) -> None:
@@ -207,7 +208,7 @@ class _Compiled:
             raise NotRecordable(error) from error
 
 
-def _later(waiting: Waiting, ticks: int) -> Waiting:
+def later(waiting: Waiting, ticks: int) -> Waiting:
     """Return what waits when so many ticks more have passed."""
     marks, taken = waiting.marks, waiting.taken
     return Waiting(

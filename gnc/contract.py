@@ -115,6 +115,7 @@ METHODS: Mapping[str, Mapping[str, Returned | None]] = {  # of a slot: what must
     "sensor": {"measure": _measurement, "predict": None, "residual": None, "noise_size": None},
     "navigation": {"start": _belief, "state": _state, "predict": _belief, "update": _updated},
     "guidance": {"at": _reference},
+    "fdir": {"start": None, "excluded": None},
     "load": {"torque": _torque},
     "orbit": {"at": None},
 }

@@ -20,6 +20,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from gnc.batch.scalar import Scalar, is_test
 from gnc.errors import InputError
 
 LONGEST = 1000  # characters of a condition
@@ -60,6 +63,10 @@ class Expression:
     def value(self, values: Values) -> Any:
         """Return what it says, `values` giving the value of a name: an array, or a symbol of a kernel."""
         return self._value(values)
+
+    def truth(self, values: Values) -> Any:
+        """Return whether it is true; a number counts as true if it is not 0."""
+        return _truth(self._value(values))
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -139,13 +146,13 @@ class _Parser:
             raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
         value = self._conjunction(depth)
         while self._take("or"):
-            value = _both(operator.or_, value, self._conjunction(depth))
+            value = _both(_or, value, self._conjunction(depth))
         return value
 
     def _conjunction(self, depth: int) -> Node:
         value = self._negation(depth)
         while self._take("and"):
-            value = _both(operator.and_, value, self._negation(depth))
+            value = _both(_and, value, self._negation(depth))
         return value
 
     def _negation(self, depth: int) -> Node:
@@ -153,7 +160,7 @@ class _Parser:
             if depth > DEEPEST:
                 raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
             inner = self._negation(depth + 1)
-            return lambda values: ~inner(values)
+            return lambda values: _not(_truth(inner(values)))
         return self._comparison(depth)
 
     def _comparison(self, depth: int) -> Node:
@@ -218,3 +225,22 @@ class _Parser:
 
 def _both(operation: Callable[[Any, Any], Any], left: Node, right: Node) -> Node:
     return lambda values: operation(left(values), right(values))
+
+
+def _truth(value: Any) -> Any:
+    """Return a value as one test, or an array of tests: a number is true if it is not 0."""
+    if isinstance(value, Scalar):
+        return value if is_test(value) else value != 0.0
+    return bool(value) if np.ndim(value) == 0 else value if value.dtype == bool else value != 0
+
+
+def _not(test: Any) -> Any:
+    return not test if isinstance(test, bool) else ~test
+
+
+def _and(left: Any, right: Any) -> Any:
+    return _truth(left) & _truth(right)
+
+
+def _or(left: Any, right: Any) -> Any:
+    return _truth(left) | _truth(right)

@@ -123,6 +123,9 @@ class Flying:
             given = self.truth, self.clock(k), self.draw(instrument)
             measurement = self.part(f"instrument {instrument.name}", instrument.measure, *given)
             self._taken.append(_Taken(k, instrument.name, measurement))
+        if loop.flight_code is not None:
+            self._ask(loop.flight_code, tuple(i.name for i in measuring), commanding, innovation)
+            return
         self._navigate(k - loop.delay, innovation)
         if commanding:
             mark = self._marks[-1]
@@ -178,6 +181,26 @@ class Flying:
             self.belief, made = self.part("navigation.update", update, self.belief, name, measurement, t)
             if innovation is not None:
                 innovation(name, t, made)
+
+    def _ask(self, software: Any, names: tuple[str, ...], commanding: bool, innovation: Innovations | None) -> None:
+        """Let flight code navigate and command; marks and measurements that it has used are no longer kept here."""
+        marks, taken, horizon, arrived = self._marks, self._taken, self.k - self.loop.delay, []
+        new = tuple(one.measurement for one in taken if one.tick == self.k)
+        while len(marks) > 1 and marks[1].tick <= horizon:
+            marks.popleft()
+            self._tick = marks[0].tick
+        while taken and taken[0].tick <= self._tick:
+            arrived.append(taken.popleft())
+        if not (names or commanding or arrived):
+            return
+        told = names, commanding, marks[-1].report if names or commanding else None, new
+        given = self.clock(self.k), *told, tuple(one.name for one in arrived)
+        self.belief, self.command, made = self.part("flight code", software.step, *given)
+        if commanding:
+            marks[-1].command = self.command
+        if innovation is not None:
+            for one, worth in zip(arrived, made, strict=True):
+                innovation(one.name, self.clock(one.tick), worth)
 
     def _moved(self, belief: Any, start: int, command: Any, end: int, report: Any) -> Any:
         if end == start:

@@ -125,6 +125,7 @@ class Loop(Generic[Truth, Belief, Command, Report, Memory]):
     controller: Controller[Belief, Report, Command, Memory]
     events: Sequence[Event] = ()
     record_s: float | None = None
+    flight_code: Any = None  # what flies in place of navigation and control: see `gnc.export.aboard`
     compiled: bool = False  # whether ticks may be recorded and run as one program: see `compiled_loop`
     steps: int = field(init=False)  # of the truth
     delay: int = field(init=False, repr=False)  # ticks by which the belief lags
@@ -162,6 +163,8 @@ class Loop(Generic[Truth, Belief, Command, Report, Memory]):
     ) -> Flown[Truth, Belief, Memory]:
         """Fly all trials from the start; Ctrl-C ends the flight early, with all that was recorded."""
         flying, uncompiled = Flying(self), ""
+        if self.flight_code is not None:
+            self.flight_code.start()
         flying.put(0, FlightState(truth, belief, self.controller.idle, memory))
         try:
             if self.compiled and not JIT_OFF:

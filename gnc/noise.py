@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gnc.errors import InputError
 from gnc.seeds import generators
 
-__all__ = ["Stream", "normal", "stream", "uniform"]
+__all__ = ["Stream", "Streams", "normal", "stream", "uniform"]
 
 Array = NDArray[np.float64]
 Trials = int | Sequence[int] | NDArray[np.integer]
@@ -83,6 +83,20 @@ class Stream:
     def give_back(self, n: int) -> None:
         """Undo the last `take`, so that its numbers are the next again."""
         self._used -= n
+
+
+class Streams(Stream):
+    """Streams side by side; the numbers of each are those that it gives alone."""
+
+    def __init__(self, *streams: Stream) -> None:
+        self._each, self.size = streams, sum(one.size for one in streams)
+        self._ahead, self._used = np.empty((len(streams[0]._ahead), self.BLOCK, self.size)), self.BLOCK
+
+    def _draw(self) -> None:
+        for one in self._each:
+            one._draw()
+        np.concatenate([one._ahead for one in self._each], axis=-1, out=self._ahead)
+        self._used = 0
 
 
 def _draw(fill: Callable[..., Array], seed: int, trials: Trials, name: str, shape: int | tuple[int, ...]) -> Array:

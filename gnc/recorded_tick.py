@@ -61,6 +61,7 @@ class Recording:
         init=False, default=None
     )  # entries of the tape: the next state, then what is made
     after: Waiting = field(init=False, default=Waiting())
+    read_observed: Callable[[np.ndarray, int], Any] = field(init=False)  # from what is made (trials, numbers)
 
     def __post_init__(self) -> None:
         """Record."""
@@ -82,7 +83,7 @@ class Recording:
         flying.put(k, self.slots.used(slots, waiting), waiting)
         flying.tick(collect if self.innovations else None)
         if self.observe is not None:
-            collected(self.observe(flying.moment()), numbers)
+            self.read_observed = reader(collected(self.observe(flying.moment()), numbers))
         flying.move()
         self.after = flying.waiting()
         state = self.slots.numbers(recorder, slots, flying.state(), self.after)

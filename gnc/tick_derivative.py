@@ -4,91 +4,165 @@
     A = df/dz,  B = df/dw,  D = df/dp
 
 A tick is a tape of calls; its tangent (`gnc.batch.tangent`) takes (z, dz) to (z', dz'), with directions as trials.
-Branches are those of the values. A tick with a part that only Python can compute is differenced as a whole.
+Branches are those of the values. Around a part that only Python can compute the tape is split: slopes go through such a
+part by central differences of the part alone, and are exact everywhere else.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.program import Input, Program, Rows, of_all, of_block, of_steps
+from gnc.batch.program import Input, Program, Rows, of_all, of_steps
+from gnc.batch.python_parts import Cut, Numbers, Returned
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
 from gnc.flying import NOTHING, Flying, Moment, State, Waiting
 from gnc.recorded_tick import Noise, Recording, discover
 from gnc.state_slots import StateSlots
-from gnc.trees import Tree, has_trials, mapped
+from gnc.trees import leaves
 
 if TYPE_CHECKING:
     from gnc.loop import Loop
 
-STEP = 1e-6  # of central differences, relative to the array of the state that is changed
+STEP = 1e-6  # of central differences of a part in Python, relative to the array that is changed
 
 Slopes = Callable[[Input], np.ndarray | None]
+RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
 
 
 class TangentTick:
     """A recorded tick with its derivative along many directions."""
 
     def __init__(
-        self, recording: Recording, directions: int, parameters: Slopes, noise: Mapping[Any, np.ndarray] | None = None
+        self,
+        recording: Recording,
+        directions: int,
+        parameters: Slopes,
+        noise: Mapping[Any, np.ndarray] | None = None,
+        of_rows: RowSlopes | None = None,
     ) -> None:
-        """Write the program.
+        """Write the programs.
 
         `parameters` gives the slopes (directions, size) of an array that the tick was recorded with, or None; `noise`
-        those of a stream.
+        those of a stream; `of_rows` those of what a part in Python returns, by the parameters that it holds itself.
         """
-        self.recording, self.directions = recording, directions
-        recorder, results = recording.recorder, recording.results
-        if results is None:
+        if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
-        new, size = Tape(literal=True), recorder.state_size
+        self.recording, self.directions, self._of_rows = recording, directions, of_rows
+        self._parameters, self._noise = parameters, noise or {}
+        cuts = recording.recorder.cuts
+        sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
+        self._returned = [(np.zeros(size), np.zeros((directions, size))) for size in sizes]
+        self._stages = [self._program(cut.operands, i) for i, cut in enumerate(cuts)]
+        self._last = self._program(recording.results[recording.recorder.state_size :], len(cuts))
+
+    def _program(self, made: Sequence[int], stage: int) -> Program:
+        """Return the program that makes some entries of the tape, with slopes; the last one moves the state too."""
+        recorder, results = self.recording.recorder, self.recording.results or []
+        new, size, cuts = Tape(literal=True), recorder.state_size, recorder.cuts
         values: dict[int, Any] = {slot: new.input() for slot in range(size)}
         slopes: dict[int, Any] = {slot: new.input() for slot in range(size)}
         given = []
         for one in recorder.given:
-            memory = one.memory if one.memory is None or not one.trial_step else one.memory[0].copy()
+            memory = one.memory if one.memory is None or not one.trial_step else np.array(one.memory[:1])
             given.append(Input(new.inputs, one.size, memory, 0, one.original))
             values |= {one.slot + i: new.input() for i in range(one.size)}
-        for one, slope in [*self._noises(noise or {}), *((one, parameters(one)) for one in recorder.given)]:
-            if slope is not None and slope.any():
+        moving: list[tuple[Input, np.ndarray | None]] = self._noises()
+        moving += [(one, self._parameters(one)) for one in recorder.given]
+        for cut, (value, change) in zip(cuts[:stage], self._returned, strict=False):
+            given.append(Input(new.inputs, len(value), value))
+            values |= {cut.slot + i: new.input() for i in range(len(value))}
+            moving.append((Input(cut.slot, len(value), None), change))
+        for one, slope in moving:
+            if slope is not None and (slope.any() or one.slot in {cut.slot for cut in cuts}):
                 given.append(Input(new.inputs, one.size, np.ascontiguousarray(slope, float), 8 * one.size))
                 slopes |= {one.slot + i: new.input() for i in range(one.size)}
-        x, dx = tangent_tape(recorder.tape, results, new, values, slopes)
-        order = [*x[:size], *dx[:size], *x[size:], *dx[size:]]
-        self.program = Program(directions, new, [new.index(y) for y in order], 2 * size, given)
+        last = stage == len(cuts)
+        x, dx = tangent_tape(recorder.tape, [*results[:size], *made] if last else made, new, values, slopes)
+        kept = size if last else 0
+        before = [] if last else [*(values[i] for i in range(size)), *(slopes[i] for i in range(size))]
+        order = [*before, *x[:kept], *dx[:kept], *x[kept:], *dx[kept:]]
+        return Program(self.directions, new, [new.index(y) for y in order], 2 * size, given)
 
-    def run(self, z: np.ndarray, dz: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Take tick k without noise from numbers z with slopes dz (directions, numbers).
+    def run(
+        self, z: np.ndarray, dz: np.ndarray, k: int, steps: int = 1
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Take ticks from the k-th on without noise from numbers z with slopes dz (directions, numbers).
 
-        Return those after the tick, and what the tick makes (innovations, observations) with its slopes.
+        Return those after the ticks, and what the last makes (innovations, observations) with its slopes.
         """
-        size, many = len(z), self.directions
-        state, made = np.empty((many, 2 * size)), np.empty((1, many, self.program.made))
+        size = len(z)
+        state = np.empty((self.directions, 2 * size))
         state[:, :size], state[:, size:] = z, dz
-        used = iter(self.program.used)
-        rows = [row for source in self.recording.clock.sources for row in _quiet_rows(source, k, used)]
-        self.program.run(state, rows, 1, of_steps(made))
-        half = self.program.made // 2
-        return state[0, :size].copy(), state[:, size:].copy(), made[0, 0, :half], made[0, :, half:]
+        if not self._stages:
+            made = self._run(self._last, state, k, steps)
+        for tick in range(k, k + steps) if self._stages else ():
+            for stage, cut, known in zip(self._stages, self.recording.recorder.cuts, self._returned, strict=True):
+                given = self._run(stage, state, tick, 1)
+                known[0][:], known[1][:] = self._called(cut, *_halves(given), tick)
+            made = self._run(self._last, state, tick, 1)
+        return state[0, :size].copy(), state[:, size:].copy(), *_halves(made)
 
-    def _noises(self, noise: Mapping[Any, np.ndarray]) -> list[tuple[Input, np.ndarray | None]]:
+    def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
+        used, made = iter(program.used), np.empty((steps, self.directions, program.made))
+        rows = [row for source in self.recording.clock.sources for row in _quiet_rows(source, k, steps, used)]
+        program.run(state, rows, steps, of_steps(made))
+        return made[-1]
+
+    def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a part in Python makes of numbers x, and its slopes along dx: central differences of the part."""
+        trials, step = self.recording.recorder.trials, STEP * _sizes(cut, x)
+
+        def call(numbers: np.ndarray) -> np.ndarray:
+            tree = cut.call(numbers, k)
+            y = np.empty((trials, Returned(tree, trials).size))
+            if not cut.returns(tree, y):
+                raise TypeError(f"{cut.name}: returns another structure from tick to tick")
+            return y
+
+        middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (step > 0.0))
+        slopes = np.zeros((self.directions, middle.shape[1])) if self._of_rows is None else self._of_rows(middle)
+        for some in np.split(moved, range(trials, len(moved), trials)) if len(moved) else ():
+            ends, rows = [], np.arange(len(some))
+            for sign in (1.0, -1.0):
+                numbers = np.tile(x, (trials, 1))
+                numbers[rows, some] += sign * step[some]
+                ends.append(call(numbers)[rows])
+            slopes += dx[:, some] @ ((ends[0] - ends[1]) / (2.0 * step[some, None]))
+        return middle[0], slopes
+
+    def _noises(self) -> list[tuple[Input, np.ndarray | None]]:
         clock = self.recording.clock
         timed = iter([one for one in self.recording.recorder.given if one.memory is None])
         places = {key: [next(timed) for _ in symbols] for key, symbols in clock.symbols.items()}
-        return [(places[key][0], noise[key]) for key in places if key in noise]
+        return [(places[key][0], self._noise[key]) for key in places if key in self._noise]
 
 
-def _quiet_rows(source: Any, k: int, used: Any) -> list[Rows | None]:
-    """Return the inputs of a tick, noise as zeros."""
+def _halves(made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return values and slopes of what a program has made."""
+    half = made.shape[1] // 2
+    return made[0, :half].copy(), made[:, half:].copy()
+
+
+def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[Rows | None]:
+    """Return the inputs of ticks, noise as zeros."""
     if isinstance(source, Noise):
-        return [of_all(np.zeros((1, source.stream.size))) if next(used) else None]
-    return source.rows(k, 1, used)
+        return [of_all(np.zeros((steps, source.stream.size))) if next(used) else None]
+    return source.rows(k, steps, used)
+
+
+def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:
+    """Return for every argument of a part how large its array is; 0: a test, or no number, which does not move."""
+    sizes = np.zeros(len(x))
+    for numbers in leaves(cut.args):
+        if isinstance(numbers, Numbers) and not numbers.test and x[numbers.columns].size:
+            largest = np.max(np.abs(np.nan_to_num(x[numbers.columns])))
+            sizes[numbers.columns] = largest if largest > 0.0 else 1.0
+    return np.where(np.isfinite(x), sizes, 0.0)
 
 
 class TickDerivative(NamedTuple):
@@ -102,12 +176,12 @@ class TickDerivative(NamedTuple):
     made_slopes: np.ndarray  # (m, directions) with respect to state, noises and parameters, side by side
     slots: StateSlots
     waiting: Waiting  # at the next tick
-    differenced: tuple[str, ...]  # parts in Python, because of which central differences were taken
+    differenced: tuple[str, ...]  # parts in Python, through which slopes went by central differences
 
 
 @dataclass(frozen=True)
 class TickPoint:
-    """A tick of a loop at a state of one trial, where derivatives are taken.
+    """A tick of a loop at a state, where derivatives are taken.
 
     `observe` returns numbers of a `Moment`. Loops with late measurements need an example of each in `measurements`.
     """
@@ -119,19 +193,23 @@ class TickPoint:
     observe: Callable[[Moment], Any] | None = None
     measurements: dict[str, Any] = field(default_factory=dict)
 
-    def recording(self, trials: int = 1) -> tuple[Recording, np.ndarray]:
-        """Record the tick for so many trials that are alike; return the numbers of their state too."""
+    def recording(self) -> tuple[Recording, np.ndarray]:
+        """Record the tick; return the numbers of the state too."""
+        flying = Flying(self.loop)
+        flying.put(self.k, self.state, self.waiting)
+        slots = StateSlots(flying, self.measurements)
+        numbers = slots.pack(flying.state(), self.waiting)
+        recording = Recording(self.loop, slots, (self.k, self.waiting), False, {}, observe=self.observe)
+        return complete(recording, numbers, self.k), numbers
 
-        def tiled(tree: Tree) -> Tree:
-            return mapped(lambda x: np.repeat(x, trials, axis=0) if has_trials(x, 1) else x, tree)
 
-        flying, state = Flying(self.loop), tiled(self.state)
-        flying.put(self.k, state, self.waiting)
-        slots = StateSlots(flying, {name: tiled(one) for name, one in self.measurements.items()})
-        start = self.k, self.waiting
-        return Recording(self.loop, slots, start, False, {}, observe=self.observe), slots.pack(
-            flying.state(), self.waiting
-        )
+def complete(recording: Recording, numbers: np.ndarray, k: int) -> Recording:
+    """Return a recording that knows what its parts in Python return, by a tick without noise from these numbers."""
+    if recording.results is not None:
+        return recording
+    streams = [one.noise for one, schedule in recording.loop.measured if one.noise is not None and schedule.due(k)]
+    quiet: dict[Any, list[Any]] = {one: [of_all(np.zeros((1, one.size)))] for one in streams}
+    return discover(recording, numbers.copy(), k, quiet)[0].recording
 
 
 def tick_derivatives(point: TickPoint, parameters: Sequence[np.ndarray] = ()) -> TickDerivative:
@@ -143,36 +221,9 @@ def tick_derivatives(point: TickPoint, parameters: Sequence[np.ndarray] = ()) ->
     blocks = np.split(np.eye(ends[-1]), ends[:-1], axis=1)
     noise = {one.noise: block for one, block in zip(due, blocks[1:], strict=False)}
     known = {id(p): block for p, block in zip(parameters, blocks[1 + len(due) :], strict=True)}
-    if recording.results is None:
-        after, slopes, made, made_slopes, follows = _differenced(point, blocks[0], noise, known)
-    else:
-        tick = TangentTick(recording, ends[-1], lambda one: known.get(id(one.original)), noise)
-        after, slopes, made, made_slopes = tick.run(numbers[0], blocks[0], point.k)
-        follows = recording.after
+    tick = TangentTick(recording, ends[-1], lambda one: known.get(id(one.original)), noise)
+    after, slopes, made, made_slopes = tick.run(numbers[0], blocks[0], point.k)
     A, *rest = (part.T for part in np.split(slopes, ends[:-1]))
     B = dict(zip([one.name for one in due], rest, strict=False))
-    D, opaque = rest[len(due) :], tuple(recording.opaque)
-    return TickDerivative(after, A, B, D, made, made_slopes.T, recording.slots, follows, opaque)
-
-
-def _differenced(
-    point: TickPoint, dz: np.ndarray, noise: Mapping[Any, np.ndarray], parameters: Mapping[int, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Waiting]:
-    """Do as `TangentTick.run` by central differences: the two ends of every direction, and the middle, are trials."""
-    many = len(dz)
-    recording, state = point.recording(2 * many + 1)
-    size = _sizes(recording.slots, state[0]) @ np.abs(dz).T
-    step = STEP * np.where(size > 0.0, size, 1.0)[:, None]  # of each direction
-    both = lambda d: np.concatenate([step * d, -step * d, np.zeros_like(d[:1])])  # noqa: E731
-    state = state + both(dz)
-    rows: dict[Any, list[Any]] = {stream: [of_block(both(d))] for stream, d in noise.items()}
-    rows |= {key: [both(d)] for key, d in parameters.items()}
-    tick, made = discover(recording, state, point.k, rows)
-    slopes, outputs = ((y[:many] - y[many:-1]) / (2.0 * step) for y in (state, made))
-    return state[-1], slopes, made[-1], outputs, tick.after
-
-
-def _sizes(slots: StateSlots, numbers: np.ndarray) -> np.ndarray:
-    """Return for every number of a state how large its array is."""
-    ends = np.cumsum([math.prod(core) for core in slots.packing.cores])[:-1]
-    return np.concatenate([np.full(len(part), np.max(np.abs(part))) for part in np.split(numbers, ends)])
+    D, opaque = rest[len(due) :], tuple(cut.name for cut in recording.recorder.cuts)
+    return TickDerivative(after, A, B, D, made, made_slopes.T, recording.slots, recording.after, opaque)

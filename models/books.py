@@ -35,6 +35,11 @@ def entered(books: Books, dq_start: Array, dq_end: Array, wrench_B: Array, h: fl
     return Books(books.start, *_entered(books.impulse_I, books.handled, dq_start, dq_end, wrench_B, h))
 
 
+def fallen(books: Books, wrench_I: Array, h: float) -> Books:
+    """Return the books after half a step under a wrench about the inertial origin."""
+    return Books(books.start, *_fallen(books.impulse_I, books.handled, wrench_I, h))
+
+
 def gap(books: Books, momentum_I: Array) -> Array:
     """Return |P - P_0 - impulse| over all that was handled, the larger of angular and linear."""
     return _gap(momentum_I, *books)
@@ -51,6 +56,13 @@ def _entered(impulse_I, handled, dq_start, dq_end, wrench_B, h):
     halves = [(0.5 * h) * dual_quaternion.transform_wrench(dq, wrench_B) for dq in (dq_start, dq_end)]
     more = array([sum(size(half[part]) for half in halves) for part in (slice(0, 3), slice(3, 6))])
     return impulse_I + halves[0] + halves[1], handled + more
+
+
+@batched("(6),(2),(6),()->(6),(2)")
+def _fallen(impulse_I, handled, wrench_I, h):
+    """Return impulse and what was handled, with those of half a step."""
+    half = (0.5 * h) * wrench_I
+    return impulse_I + half, handled + array([size(half[:3]), size(half[3:])])
 
 
 @batched("(6),(6),(6),(2)->()")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc import spatial
+from gnc import dual_quaternion, spatial
 from gnc.batch import batched
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -67,16 +67,20 @@ class Known:
             total = total + load.torque(q_IB, env)
         for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
             if not effector.internal:
-                made = effector.act(u, state, self.h)[0]
+                made = effector.made_of(u, state, self.h)
                 total = total + effector.wrench_B(made, q_IB, env)[..., :3]
         return total
 
-    def pose_wrench_B(self, q_IB: Array, command: tuple[Array, ...], report: Report, env: Any) -> Array:
-        """Return the wrench (..., 6) about the body's origin that is known to act: loads, and what was commanded."""
-        total = _about_origin(load_wrench(self.loads, q_IB, env), self.M)
+    def pose_wrench_B(self, dq_IB: Array, command: tuple[Array, ...], report: Report, env: Any) -> Array:
+        """Return the wrench (..., 6) about the body's origin that is known to act: loads, gravity, and commands."""
+        q_IB = dq_IB[..., :4]
+        load_B = load_wrench(self.loads, q_IB, env)
+        if self.sky.tide is not None:
+            load_B = load_B + self.sky.tide.load_B(q_IB, centre_I(dq_IB, self.M), self.M, env)
+        total = _about_origin(load_B, self.M)
         for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
             if not effector.internal:
-                made = effector.wrench_B(effector.act(u, state, self.h)[0], q_IB, env)
+                made = effector.wrench_B(effector.made_of(u, state, self.h), q_IB, env)
                 none = np.zeros((*np.shape(q_IB)[:-1], 6 - made.shape[-1]))
                 total = total + (np.concatenate([made, none], axis=-1) if none.shape[-1] else made)
         return total
@@ -84,8 +88,15 @@ class Known:
     def rho_B(self, truth: Any) -> Array:
         """Return the wheels' momentum (..., 3) at time zero, by their tachometers and the axes that are believed in."""
         states = getattr(truth, "effectors", ())
-        stored = [e.momentum_B(s) for e, s in zip(self.effectors.values(), states, strict=True) if e.internal]
+        own = [(e, s[..., : e.start(1).shape[-1]]) for e, s in zip(self.effectors.values(), states, strict=True)]
+        stored = [e.momentum_B(s) for e, s in own if e.internal]
         return sum(stored[1:], stored[0]) if stored else np.zeros((self.trials, 3))
+
+
+@batched("(8),(6,6)->(3)")
+def centre_I(dq_IB, M):
+    """Return the place of the centre of mass."""
+    return dual_quaternion.transform_point(dq_IB, spatial.parts(M)[1])
 
 
 @batched("(6),(6,6)->(6)")

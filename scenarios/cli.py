@@ -6,29 +6,31 @@ Whatever is slow to import is imported inside the command that needs it.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gnc import __version__
 from gnc.errors import InputError
 from gnc.scenarios import exits
+from gnc.scenarios.covariance.command import covariance
 from gnc.scenarios.design import app as design
 from gnc.scenarios.exits import CHECK_FAILED, Stopped
-from gnc.scenarios.export import app as export
+from gnc.scenarios.export import export
 from gnc.scenarios.replay.calibrate_command import calibrate
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.tune_command import tune
 from gnc.scenarios.study.command import app as study
+from gnc.scenarios.sweep.command import sweep
 
 if TYPE_CHECKING:
     from gnc.scenarios.papers.case import Case
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 app.add_typer(study, name="study")
 app.add_typer(design, name="design")
-app.add_typer(export, name="export")
+app.command("export")(export)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
@@ -74,12 +76,29 @@ def _list(as_json: Json = False) -> None:
     display.table("cases (gnc reproduce NAME)", ("name", "title"), list(cases.items()))
 
 
+def _named(incomplete: str) -> list[str]:
+    """Return the missions whose names begin so, for the shell."""
+    from gnc.scenarios.missions.load import builtin
+
+    return [name for name in (*builtin(), *map(str, Path().glob("*.toml"))) if name.startswith(incomplete)]
+
+
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."),
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="A built-in mission, a TOML file, or a Python file with a mission in it.",
+        autocompletion=_named,
+    ),
 ]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
+Code = Annotated[
+    str | None,
+    typer.Option(
+        "--flight-code", metavar="DIR[@WIRE]", help="Flown by the C of gnc export; WIRE: docs/flight_code.md."
+    ),
+]
 
 
 @app.command("show")
@@ -126,6 +145,25 @@ def _parts(
         display.table(title, header, rows)
 
 
+@app.command("explain")
+def _explain(
+    key: Annotated[str, typer.Argument(help="Such as sigma_nT, or craft.sat.sensors.magnetometer.sigma_nT.")],
+    name: Annotated[str, typer.Option("--mission", help="Whose values are told.")] = "pointing",
+    as_json: Json = False,
+) -> None:
+    """Say what a key of a mission's file is, what may stand there, and what does in a mission."""
+    from gnc.scenarios import display
+    from gnc.scenarios.missions import catalogue
+    from gnc.scenarios.missions.load import read
+
+    header = ("where", f"in {name}", "default", "value", "what it is")
+    rows = catalogue.explain(key, read(name))
+    if as_json:
+        print(display.as_json([dict(zip(("where", "here", *header[2:]), row, strict=True)) for row in rows]))
+    else:
+        display.table(key, header, rows)
+
+
 @app.command("schema")
 def _schema() -> None:
     """Print the JSON Schema of a mission's file, for editors."""
@@ -165,6 +203,7 @@ def _fly(
     trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the file's.")] = None,
     trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
+    code: Code = None,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw what was flown.")] = True,
     as_json: Json = False,
 ) -> None:
@@ -179,9 +218,8 @@ def _fly(
     mission = read(name, [*(settings or ()), *changes])
     folder = out if out is not None else Path("out", "run", mission.name)
     with progress.bar(mission.name) as moved:
-        flight = fly(
-            mission, None if trial is None else [trial], progress=moved, ready=lambda: run.make_directory(folder)
-        )
+        options: Any = {"progress": moved, "ready": lambda: run.make_directory(folder), "flight_code": _code(code)}
+        flight = fly(mission, None if trial is None else [trial], **options)
         flight = run.write(flight, folder, figures)
     if as_json:
         print(display.as_json(run.report(flight)))
@@ -194,6 +232,19 @@ def _fly(
         raise typer.Exit(CHECK_FAILED)
 
 
+def _code(place: str | None) -> Any:
+    """Return where flight code is, if there is any."""
+    if place is None:
+        return None
+    from gnc.scenarios.missions.flight_code import FlightCode
+
+    folder, at, wire = place.partition("@")
+    alone = place.startswith(("pipe:", "tcp:"))
+    return FlightCode(place if alone else f"{Path(folder).resolve()}{at}{wire}")
+
+
+app.command("covariance")(covariance)
+app.command("sweep")(sweep)
 app.command("replay")(replay)
 app.command("tune")(tune)
 app.command("calibrate")(calibrate)
@@ -229,11 +280,14 @@ def _report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run, monte-carlo or replay.")],
     trial: Annotated[int | None, typer.Option(min=0, help="Which trial is played back; by default the first.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Print it by a browser, if one is installed.")] = False,
 ) -> None:
     """Write one HTML page with tables, plots and 3-D playback; it needs no network."""
     from gnc.scenarios.report import results
 
-    path = out if out is not None else folder / "report.html"
+    path = out if out is not None else folder / ("report.pdf" if pdf else "report.html")
+    if pdf and path.suffix.lower() != ".pdf":
+        raise InputError(f"--out {path}: a PDF is called .pdf; give such a name, or leave --pdf out")
     results.write(folder, path, trial)
     print(f"wrote {path}")
 
@@ -249,6 +303,7 @@ def _monte_carlo(
     address: Annotated[str | None, typer.Option(help="Of a Dask scheduler; none: a cluster of this machine.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/monte-carlo/NAME].")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with the campaign of this directory.")] = None,
+    code: Code = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Trials flown together; by default as fits.")] = None,
     until_ci: Annotated[
         float | None, typer.Option(min=1e-6, max=1.0, help="Stop when the interval of success is this narrow.")
@@ -269,6 +324,7 @@ def _monte_carlo(
             chunk_size=chunk,
             until_ci=until_ci,
             exports=export or (),
+            flight_code=_code(code),
             progress=moved,
         )
     if as_json:

@@ -4,6 +4,7 @@
 70: a defect of gnc; 130: interrupted. `--traceback`, anywhere among the arguments, shows where 3 and 70 come from.
 """
 
+import os
 import signal
 import sys
 import threading
@@ -39,8 +40,15 @@ def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] |
     except BaseException as error:
         if isinstance(error.__context__, BrokenPipeError):  # typer answers it with SystemExit
             return PIPE_CLOSED
+        if isinstance(error, SystemExit) and _completes(given):  # the shell's question is answered
+            return int(error.code or 0)
         return _failed(error, TRACEBACK in given)
     return _complain("interrupted", code) if code == INTERRUPTED else code
+
+
+def _completes(given: list[str]) -> bool:
+    """Tell whether a shell asks for completions, or how it gets them."""
+    return "_GNC_COMPLETE" in os.environ or bool({"--show-completion", "--install-completion"} & set(given))
 
 
 def _failed(error: BaseException, trace: bool) -> int:

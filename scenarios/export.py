@@ -6,7 +6,7 @@ import importlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,30 +15,49 @@ from gnc.errors import InputError
 if TYPE_CHECKING:
     from gnc.batch import Kernel
 
-app = typer.Typer(no_args_is_help=True, help="Write kernels and flight software as C.", rich_markup_mode=None)
 
-
-@app.callback()
-def export() -> None:
-    """Write kernels and flight software as C."""
-
-
-@app.command("kernel")
-def export_one_kernel(
-    what: Annotated[str, typer.Argument(metavar="MODULE:NAME", help="A kernel, e.g. gnc.quaternion:mul.")],
+def export(
+    what: Annotated[str, typer.Argument(metavar="MISSION|kernel", help="A mission, or the word kernel.")],
+    kernel: Annotated[str | None, typer.Argument(metavar="MODULE:NAME", help="e.g. gnc.quaternion:mul.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field.")] = None,
+    craft: Annotated[str | None, typer.Option(help="Whose flight software; needed if several have some.")] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder to write into.")] = Path("flight_code"),
-    name: Annotated[str, typer.Option("--name", help="Name of the C function; by default the kernel's.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Name of the C function of a kernel.")] = "",
+    single: Annotated[bool, typer.Option("--single", help="Single precision: other bits.")] = False,
+    most_repeats: Annotated[
+        int, typer.Option(min=1, help="Steps of any repeated kernel; beyond it is NaN.")
+    ] = 1_000_000,
+    surroundings: Annotated[str, typer.Option(help="Field, Sun and orbit: inputs, or table.")] = "inputs",
+    sizes: Annotated[bool, typer.Option("--sizes/--no-sizes", help="Measure code and stack by compilers here.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
-    """Write a kernel as C99: header, source, test vectors, a test program and its Makefile (`make test`)."""
+    """Write flight software of a mission, or a kernel, as C99, with test vectors, a test program and its Makefile."""
+    if what == "kernel":
+        told = _export_kernel(kernel or "", name, out)
+    else:
+        from gnc.scenarios.missions import flight_code
+        from gnc.scenarios.missions.load import read
+
+        if kernel is not None:
+            raise InputError(f"{kernel}: unexpected; give a mission alone, or kernel MODULE:NAME")
+        if surroundings not in ("inputs", "table"):
+            raise InputError(f"--surroundings {surroundings}: give inputs or table")
+        options = {"single": single, "most_repeats": most_repeats}
+        mission = read(what, settings or ())
+        files = flight_code.export(mission, craft, out, surroundings == "table", sizes, **options)
+        told = {"mission": mission.name, "files": [str(file) for file in files]}
+    print(json.dumps(told) if as_json else "\n".join(told["files"]))
+
+
+def _export_kernel(what: str, name: str, out: Path) -> dict[str, Any]:
+    """Write a kernel: header, source, test vectors, a test program and its Makefile (`make test`)."""
     from gnc.export import export_kernel
 
     kernel = _kernel(what)
     name = name or "".join(c if c.isalnum() else "_" for c in kernel.__name__).strip("_")
     if not name.isidentifier():
         raise InputError(f"--name: {name!r} is no name of a C function")
-    files = [str(file) for file in export_kernel(kernel, name, out)]
-    print(json.dumps({"kernel": what, "function": name, "files": files}) if as_json else "\n".join(files))
+    return {"kernel": what, "function": name, "files": [str(file) for file in export_kernel(kernel, name, out)]}
 
 
 def _kernel(what: str) -> Kernel:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from gnc.scenarios.missions.verdict import judge_campaign
 from gnc.scenarios.plots import save_figure
 from gnc.scenarios.run import CONFIG
 from gnc.scenarios.trials import MissionFlight
+
+if TYPE_CHECKING:
+    from gnc.scenarios.missions.flight_code import FlightCode
 
 TEXT = "~toml"  # whole configuration among its keys, after all others, so that a difference is told by its key
 ENGINES = ("local", "dask")
@@ -109,13 +112,14 @@ def run(
     until_ci: float | None = None,
     exports: Sequence[Path] = (),
     progress: Callable[[Progress], None] = lambda _: None,
+    flight_code: FlightCode | None = None,
 ) -> Outcome:
     """Fly the campaign of a mission, with the trials and the seed of its file."""
     for path in exports:
         check_format(path)
-    probe = _probe(mission)
+    probe = _probe(mission, flight_code)
     found = campaign.run(
-        MissionFlight(mission, mission.run.seed),
+        MissionFlight(mission, mission.run.seed, flight_code),
         flat(mission) | {TEXT: dump(mission)},
         mission.run.seed,
         mission.run.trials,
@@ -141,10 +145,11 @@ def run(
     return Outcome(mission, found, judge_campaign(mission, found.table), out)
 
 
-def _probe(mission: Mission) -> Flight:
+def _probe(mission: Mission, code: FlightCode | None) -> Flight:
     """Fly one nominal trial: bad input shows itself here, before anything is written."""
     dispersal.groups(mission, mission.run.seed, np.arange(0))
-    return fly(mission.model_copy(update={"dispersions": {}}), [0], mission.run.seed, judged_only=True)
+    nominal = mission.model_copy(update={"dispersions": {}})
+    return fly(nominal, [0], mission.run.seed, judged_only=True, flight_code=code)
 
 
 def _consistency(probe: Flight) -> dict[str, int]:

@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
+def in_notebook() -> bool:
+    """Tell whether a kernel of Jupyter runs this."""
+    return "ipykernel" in sys.modules and "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None
+
+
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
     """Give a function (done, all) that moves the bar, or None where nobody looks."""
-    if not sys.stderr.isatty():
+    if not (sys.stderr.isatty() or in_notebook()):
         yield None
         return
     from rich.console import Console
@@ -22,7 +27,7 @@ def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*columns, console=None if in_notebook() else Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what)
 
         def move(done: int, total: int) -> None:

@@ -43,6 +43,7 @@ def report(flight: Flight) -> dict[str, Any]:
         "interrupted": flight.interrupted,
         "uncompiled": flight.signals.attrs["uncompiled"],
         "loops": int(flight.signals.attrs["loops"]),
+        "flight_code": flight.signals.attrs.get("flight_code", ""),
         "version": __version__,
         "out": None if flight.out is None else str(flight.out),
     }
@@ -122,6 +123,8 @@ def _show_how(flight: Flight) -> None:
     attributes = flight.signals.attrs
     if attributes["loops"] > MANY:
         print(f"dispersions of fields that shape the loop made {attributes['loops']} loops, flown one after another")
+    if "flight_code" in attributes:
+        print(f"flown by flight code: {attributes['flight_code']}")
     if attributes["uncompiled"]:
         print(f"called from Python at every tick, not compiled: {attributes['uncompiled']}")
     if flight.out is not None:

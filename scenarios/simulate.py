@@ -20,7 +20,6 @@ from gnc.loop import Loop
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.navigating import CraftNavigation
 from gnc.scenarios.missions.world import Controls, Navigations
 from gnc.scenarios.replay.attitude_recorder import AttitudeRecorder
 from gnc.scenarios.replay.config import Replay
@@ -90,7 +89,7 @@ def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, Recorder]:
         )
     recorder = kind(own.navigation.inner, prepared.belief[0].filter, own.navigation.sensors, prepared.loop.h)
     inner: Any = recorder
-    watched = {name: dataclasses.replace(own, navigation=CraftNavigation(inner, own.navigation.sensors))}
+    watched = {name: dataclasses.replace(own, navigation=dataclasses.replace(own.navigation, inner=inner))}
     place = list(mission.craft).index(prepared.observer.seen[name])
     loop = dataclasses.replace(
         prepared.loop,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.flight import DRAWN, flat, fly
 from gnc.scenarios.missions.mission import Mission
 
+if TYPE_CHECKING:
+    from gnc.scenarios.missions.flight_code import FlightCode
+
 
 @dataclass(frozen=True)
 class MissionFlight:
@@ -20,15 +24,16 @@ class MissionFlight:
 
     mission: Mission
     seed: int
+    flight_code: FlightCode | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The files of users' parts."""
-        return own_files(self.mission)
+        """The files of users' parts, and of flight code."""
+        return own_files(self.mission) + (() if self.flight_code is None else self.flight_code.sources)
 
     def fly(self, trials: np.ndarray) -> Results:
         """Return metrics, histories for bands, loss and success of each trial, beside what was drawn for it."""
-        flight = fly(self.mission, [int(k) for k in trials], self.seed, judged_only=True)
+        flight = fly(self.mission, [int(k) for k in trials], self.seed, judged_only=True, flight_code=self.flight_code)
         if flight.interrupted:
             raise KeyboardInterrupt
         verdict = flight.verdict

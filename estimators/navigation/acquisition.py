@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc import quaternion
 from gnc.batch import as_numbers, batched, when, where
 from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
 from gnc.history import Signal
@@ -23,6 +24,7 @@ from gnc.typing import Array
 
 LEAST_SINE = 0.34  # of the angle between the two vectors, 20 deg, below which they give no attitude
 MEMORY_S = 10.0  # of the average
+UNTURNED = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3))
 STAGES = (
     "the vector of {watched} never was quiet for long enough",
     "{watched} was quiet but {other} saw nothing at an angle to it",
@@ -77,14 +79,20 @@ class Acquisition:
 
     def update(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Search, Any]:
         """Correct the filters that have begun, and begin others."""
-        begun = _begun(as_numbers(measurement[1]), belief.since) != 0.0
-        filter_, made = self.inner.update(belief.filter, name, Measurement(measurement[0], begun), t)
+        filter_, made = self._corrected(belief, name, measurement, t)
         belief = belief._replace(filter=filter_)
         if name == self.watched:
             belief = self._watch(belief, measurement, t)
         elif name in self.pair:
             belief = self._begin(belief, name, measurement, t)
         return belief, made
+
+    def _corrected(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Any, Any]:
+        """Correct the filters that have begun; a gyro that drives them tells its rate before that too."""
+        heard = measurement[1]
+        if name != getattr(self.inner, "gyro", ""):
+            heard = _begun(as_numbers(heard), belief.since) != 0.0
+        return self.inner.update(belief.filter, name, Measurement(measurement[0], heard), t)
 
     def _seen(self, name: str, z: Array, t: Any) -> tuple[Array, Array, Array]:
         """Return a measured vector, body axes, what it is of, inertial axes, and its noise as an angle."""
@@ -129,6 +137,32 @@ class Acquisition:
         return found | {"search": np.where(unknown, np.where(belief.longest_s >= self.quiet_s, 1.0, 0.0), 2.0)}
 
 
+@dataclass(frozen=True, eq=False)
+class TrackerAcquisition(Acquisition):
+    """Navigation that starts its filter with the first attitude that one of its star trackers sees."""
+
+    @property
+    def _stages(self) -> tuple[str, ...]:
+        return ("no star tracker saw anything",) * 2 + STAGES[2:]
+
+    def update(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Search, Any]:
+        """Correct the filters that have begun, and begin others."""
+        filter_, made = self._corrected(belief, name, measurement, t)
+        if name not in self.pair:
+            return belief._replace(filter=filter_), made
+        ready = _can_begin(as_numbers(measurement[1]), belief.since)
+        tracker = self.inner.known.sensors[name]
+        given = _attitude_of(measurement[0], tracker.q_BS, tracker.predict(UNTURNED).R), belief.rho_B
+        filter_ = when(ready > 0.0, self._from_tracker, given, filter_)
+        return belief._replace(filter=filter_, since=_since(ready, t, belief.since)), made
+
+    def _from_tracker(self, seen: tuple[Array, Array], rho_B: Array) -> Any:
+        """Return the belief of a filter that begins with the attitude of a star tracker."""
+        q_IB, C = seen
+        x = AttitudeState(q_IB, 0.0 * rho_B)
+        return self.inner.filter.start(x, attitude_covariance(C, self.sigma_rate), rho_B=rho_B, **self.more)
+
+
 def _hidden(unknown: Array, value: Array) -> Array:
     """Return values with NaN in the trials whose filter has not begun."""
     return np.where(unknown.reshape(unknown.shape + (1,) * (np.ndim(value) - unknown.ndim)), np.nan, value)
@@ -138,6 +172,19 @@ def _hidden(unknown: Array, value: Array) -> Array:
 def _known(since):
     """Return 1 where a time is one."""
     return where(since == since, 1.0, 0.0)
+
+
+@batched("(4),(4),(3,3)->(4),(3,3)")
+def _attitude_of(z, q_BS, R):
+    """Return the attitude of the body by that of its tracker, and its covariance, body axes."""
+    R_BS = quaternion.to_matrix(q_BS)
+    return quaternion.mul(z, quaternion.conj(q_BS)), R_BS @ R @ R_BS.T
+
+
+@batched("(),()->()")
+def _can_begin(valid, since):
+    """Return 1 where a measurement is valid and the filter has not begun."""
+    return where((valid > 0.0) & (since != since), 1.0, 0.0)
 
 
 @batched("(),()->()")

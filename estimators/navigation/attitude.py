@@ -15,12 +15,13 @@ from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.attitude_belief import inertial_error
 from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
-from gnc.estimators.navigation.acquisition import Acquisition
+from gnc.estimators.navigation.acquisition import Acquisition, TrackerAcquisition
 from gnc.estimators.navigation.base import Estimate
 from gnc.history import Signal
 from gnc.linalg import array
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
+from gnc.models.sensors import StarTracker
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
 
@@ -105,10 +106,11 @@ def _sigma3(C):
 class AttitudeKnowledge(Section):
     """What the filter believes before the first measurement, and how sure it is of that."""
 
-    source: Literal["reference", "triad", "inertial", "search"] = "reference"
-    """Where guidance first asks it to be, at the inertial axes, from two vectors, or from these once one is quiet."""
+    source: Literal["reference", "triad", "inertial", "search", "tracker"] = "reference"
+    """Where guidance first asks it to be, at the inertial axes, from two vectors, from these once one is quiet, or from
+    the first attitude that a star tracker sees."""
     vectors: tuple[str, ...] = ()
-    """The two sensors of TRIAD, the better one first."""
+    """The two sensors of TRIAD, the better one first; or the star trackers, by default all."""
     watch: str = ""
     """The one whose vector must be quiet before a search ends; by default the second."""
     quiet_deg_s: Positive = 0.5
@@ -158,6 +160,8 @@ class AttitudeKnowledge(Section):
     def search(self, navigation: AttitudeNavigation, start: Any, more: Mapping[str, Any]) -> Acquisition:
         """Return a navigation that begins once a vector is quiet."""
         sensors = navigation.known.sensors
+        if self.source == "tracker":
+            return self._from_tracker(navigation, start, more)
         pair = self.pair(sensors)
         watched = self.watch or pair[1]
         if watched not in pair:
@@ -165,6 +169,14 @@ class AttitudeKnowledge(Section):
         rate = float(self._sigmas(start)[1])
         period, quiet = 1.0 / sensors[watched].rate_hz, (float(np.radians(self.quiet_deg_s)), self.quiet_s)
         return Acquisition(navigation, pair, watched, period, *quiet, rate, more)
+
+    def _from_tracker(self, navigation: AttitudeNavigation, start: Any, more: Mapping[str, Any]) -> Acquisition:
+        """Return a navigation that begins once a star tracker sees something."""
+        trackers = [name for name, one in navigation.known.sensors.items() if isinstance(one, StarTracker)]
+        if not trackers or not set(self.vectors) <= set(trackers):
+            raise InputError(f"start.vectors: give star trackers; there are {', '.join(trackers) or 'none'}")
+        names: Any = self.vectors or tuple(trackers)
+        return TrackerAcquisition(navigation, names, "", 1.0, 0.0, 0.0, float(self._sigmas(start)[1]), more)
 
     def covariance(self, sensors: Mapping[str, Any], env: Any, start: Any, truth: AttitudeState) -> Array:
         """Return the covariance over (a, dw) of the first estimate at a truth, whatever the noise of its vectors."""
@@ -187,7 +199,7 @@ def started(
     """Return a filter in the loop and what it believes at time zero; given are known, start, truth and reference."""
     known, start, truth, reference = given
     rho_B = known.rho_B(truth)
-    searching = knowledge.source == "search"
+    searching = knowledge.source in ("search", "tracker")
     x, C = UNKNOWN if searching else knowledge.belief(known, start, truth, reference)
     belief = filter_.start(_wide(x, known.trials), C, rho_B=rho_B, **more)
     covariance = {"q_IB", "P_B", "C", "recoveries"} <= set(dir(belief))

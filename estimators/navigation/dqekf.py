@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from gnc import quaternion
+from gnc import lie, quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import midpoint_dqekf, pose_motion
 from gnc.estimators.conserved_dqekf import ConservedDqEkf
 from gnc.estimators.dqekf import DqEkf
+from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.navigation.base import Navigation, NavigationPart
+from gnc.estimators.navigation.chaser import ChaserNavigation, PairBelief, taken_along
 from gnc.estimators.navigation.free_body import Move, Prior, TargetNavigation
 from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
 from gnc.models.actuators.reaction_wheels import WheelSet
@@ -23,6 +26,7 @@ from gnc.models.craft.body import about_centre
 from gnc.models.craft.ports import other
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
+from gnc.models.sensors import Gyro
 from gnc.typing import Array
 
 Percent = Annotated[float, Field(ge=0, le=50)]
@@ -33,7 +37,7 @@ WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as 
 class DqekfPart(NavigationPart):
     """A dual-quaternion EKF of pose and twist: of the own craft, or `of` another that flies freely.
 
-    Of another craft: sensors that see it measure from the own pose, which counts as known.
+    Of another craft: sensors that see it measure from the own pose, which counts as known unless `own` estimates it.
     """
 
     kind: Literal["dqekf"] = "dqekf"
@@ -46,9 +50,14 @@ class DqekfPart(NavigationPart):
     torque_psd_Nm2s: NonNegative = 3e-7
     """Power spectral density of the torque it does not know [N^2 m^2 s]."""
     force_psd_N2s: NonNegative = 0.0
-    """Power spectral density of the force it does not know [N^2 s]."""
+    """Power spectral density of the force it does not know, at the origin, or at the centre of mass of another craft
+    [N^2 s]."""
     inertia_sigma_percent: Percent = 0.0
     """One sigma of the ratios of the inertia before the flight; 0: the filter does not estimate them."""
+    bias_sigma_deg_s: NonNegative = 0.0
+    """One sigma of the bias of the own gyros before the flight; 0: the filter estimates none."""
+    own: DqekfPart | None = None
+    """With `of`: a filter of the own craft, by the sensors that do not look at another; none: own motion is known."""
     knows_plan: bool = True
     """Whether it is told the reaction of motions that guidance has planned, of an arm say."""
     gate_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.999
@@ -59,16 +68,35 @@ class DqekfPart(NavigationPart):
 
     def build(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[Navigation, Any]:
         """Return the filter in the loop and what it believes at time zero."""
-        nominal = other(known, self.of, "of") if self.of else known.nominal
-        filter_ = self.filter(nominal, known)
-        x, C = self.start.draw(known.draws, truth[self.of] if self.of else truth, reference)
-        C_extras = np.eye(filter_.size - 12) * self._inertia_sigma(nominal) ** 2
-        belief = filter_.start(x, C, C_extras=C_extras)
         if not self.of:
+            if self.own is not None:
+                raise InputError("own: is for a filter of another craft; leave it out, or say which by `of`")
+            filter_, belief = self._begun(known.nominal, known, truth, reference)[:2]
             planned = known.planned if self.knows_plan else ()
             return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
-        found = TargetNavigation(filter_, known.sensors, _mover(filter_), self.ungated_s, self._prior(filter_, x, C))
-        return found, found.start(belief)
+        nominal, seen = other(known, self.of, "of"), truth[self.of]
+        if self.own is not None:
+            chaser = truth[known.craft]
+            mine = replace(known, draws=known.draws.within("own "))
+            own, first = self.own.build(mine, start, chaser, reference)
+            wrong = chaser.dq_IB, chaser.chi_B, first.dq_IB, first.chi_B
+            seen = PoseState(*taken_along(*wrong, seen.dq_IB, seen.chi_B))  # what is known is known from the chaser
+        filter_, belief, x, C = self._begun(nominal, known, seen, reference)
+        prior = self._prior(filter_, x, C)
+        target = TargetNavigation(filter_, known.sensors, _mover(filter_), self.ungated_s, prior, known.sky)
+        if self.own is None:
+            return target, target.start(belief)
+        assert isinstance(own, PoseNavigation)
+        return ChaserNavigation(own, target, known.craft, self.of), PairBelief(first, target.start(belief))
+
+    def _begun(self, nominal: Nominal, known: Known, truth: Any, reference: Any) -> tuple[DqEkf, Any, PoseState, Array]:
+        """Return the filter of a craft, its first belief, and the state and covariance that it begins with."""
+        filter_ = self.filter(nominal, known)
+        x, C = self.start.draw(known.draws, truth, reference)
+        ratios, bias = self._inertia_sigma(nominal), np.radians(self.bias_sigma_deg_s)
+        sigmas = [ratios if isinstance(extra, Inertia) else bias for extra in filter_.extras]
+        spread = [np.full(extra.size, sigma**2) for extra, sigma in zip(filter_.extras, sigmas, strict=True)]
+        return filter_, filter_.start(x, C, C_extras=np.diag(np.concatenate([*spread, []]))), x, C
 
     def filter(self, nominal: Nominal, known: Known) -> DqEkf:
         """Return the filter of a craft as it is believed to be."""
@@ -76,17 +104,30 @@ class DqekfPart(NavigationPart):
             raise InputError(f'craft.{known.craft}: turns only; a filter of poses needs kind = "pose"')
         if not self.of and any(isinstance(e, WheelSet) for e in known.effectors.values()):
             raise InputError("dqekf: knows no wheels; fly the craft on thrusters, or estimate with an own filter")
-        psd = np.repeat([self.torque_psd_Nm2s, self.force_psd_N2s], 3)
+        psd = np.diag(np.repeat([self.torque_psd_Nm2s, self.force_psd_N2s], 3))
+        if self.of:  # what pushes another craft pushes its centre of mass
+            about = np.eye(6)
+            about[:3, 3:] = lie.hat(_centre(nominal.M))
+            psd = about @ psd @ about.T
         options: dict[str, Any] = {"wrench_psd": psd, "gate_probability": self.gate_probability}
         if self.method == "midpoint":
             if self.inertia_sigma_percent > 0.0 or not self.of:
                 wanted = "estimates no inertia" if self.of else "is for a craft that flies freely"
                 raise InputError(f'inertia_sigma_percent: method "midpoint" {wanted}; set 0 or use "vi4"')
             return midpoint_dqekf.MidpointDqEkf(nominal.M, **options)
-        if self.inertia_sigma_percent > 0.0:
-            options["extras"] = (Inertia(form="ratios", walk=(WALK * self._inertia_sigma(nominal)) ** 2),)
+        options["extras"] = self._extras(nominal, known)
         kind = ConservedDqEkf if self.chart == "conserved" else DqEkf
         return kind(nominal.M, method=self.method, turn=pose_motion.TURN if self.substeps else None, **options)
+
+    def _extras(self, nominal: Nominal, known: Known) -> tuple[ExtraState, ...]:
+        """Return what is estimated beside pose and twist."""
+        found: list[ExtraState] = []
+        if self.inertia_sigma_percent > 0.0:
+            found.append(Inertia(form="ratios", walk=(WALK * self._inertia_sigma(nominal)) ** 2))
+        if self.bias_sigma_deg_s > 0.0 and not self.of:
+            gyros = {name: sensor for name, sensor in known.sensors.items() if isinstance(sensor, Gyro)}
+            found += [SensorBias(name=name, size=3, of=gyro, walk=gyro.bias_walk**2) for name, gyro in gyros.items()]
+        return tuple(found)
 
     def _inertia_sigma(self, nominal: Nominal) -> float:
         return 0.01 * self.inertia_sigma_percent * float(np.trace(nominal.J)) / 3.0
@@ -104,11 +145,10 @@ class DqekfPart(NavigationPart):
         if not self.of:
             return ["mass, centre of mass and inertia are those of the section"]
         exact = [] if self.inertia_sigma_percent > 0.0 else [f"nobody estimates the inertia of {self.of}"]
-        return [
-            "own pose and twist are the truth: there is no navigation of the own craft",
-            f"{self.of} flies freely, without an orbit, and its mass and centre of mass are exact",
-            *exact,
-        ]
+        known = (
+            ["own pose and twist are the truth: there is no navigation of the own craft"] if self.own is None else []
+        )
+        return [*known, f"{self.of} is not disturbed, and its mass and centre of mass are exact", *exact]
 
 
 def _centre(M: Array) -> Array:

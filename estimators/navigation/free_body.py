@@ -29,6 +29,7 @@ from gnc.events import chosen
 from gnc.history import Signal
 from gnc.linalg import block, solve3, zeros
 from gnc.models.craft.base import Report
+from gnc.models.known import centre_I
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Sighting
 from gnc.typing import Array
@@ -62,6 +63,7 @@ class TargetNavigation:
     move: Move  # the mean, by the filter's method
     ungated_s: float  # all measurements before this time are let in
     prior: Prior
+    sky: Any = None  # beside whose orbit it falls; None: it flies freely
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -75,11 +77,21 @@ class TargetNavigation:
     def predict(self, belief: TargetBelief, command: Any, report: Any, t: Any, h: Any) -> TargetBelief:
         """Move over h; whatever the own craft does, the target does not care."""
         last, age = belief.last, belief.age + h
-        return TargetBelief(last, age, self.move(self.dqekf.state(last), self.dqekf.inertia(last), age))
+        first, M = self._fallen(last, age, t + h), self.dqekf.inertia(last)
+        now = last._replace(**self.move(self.dqekf.state(first), M, age)._asdict())
+        return TargetBelief(last, age, self.dqekf.state(self._fallen(now, age, t + h)))
+
+    def _fallen(self, belief: PoseBelief, age: Array, t: Any) -> PoseBelief:
+        """Return a belief with half the velocity that gravity beside the orbit gives in a time."""
+        if self.sky is None or self.sky.tide is None:
+            return belief
+        r_I = centre_I(belief.dq_IB, self.dqekf.inertia(belief))
+        chi_B = _kicked(belief.dq_IB, belief.chi_B, self.sky.tide.acceleration_I(r_I, self.sky.at(t)), 0.5 * age)
+        return belief._replace(chi_B=chi_B)
 
     def update(self, belief: TargetBelief, name: str, seen: Sighting, t: Any) -> tuple[TargetBelief, Innovation]:
         """Correct with a measurement."""
-        last, made = self.corrected(self.carried(belief), self.sensors[name], seen, t >= self.ungated_s)
+        last, made = self.corrected(self.carried(belief, t), self.sensors[name], seen, t >= self.ungated_s)
         return self.start(last), made
 
     def corrected(self, carried: PoseBelief, sensor: Any, seen: Sighting, gated: Any) -> tuple[PoseBelief, Innovation]:
@@ -102,9 +114,10 @@ class TargetNavigation:
         C = _restarted(self.dqekf.size)(belief.C, self.prior.C)
         return belief._replace(dq_IB=dq_IT, chi_B=chi_T, C=C, rejected=0.0 * belief.rejected)
 
-    def carried(self, belief: TargetBelief) -> PoseBelief:
+    def carried(self, belief: TargetBelief, t: Any) -> PoseBelief:
         """Return the belief of now, with its covariance."""
-        return chosen(belief.age > 0.0, self.dqekf.predict(belief.last, None, belief.age), belief.last)
+        moved = self.dqekf.predict(self._fallen(belief.last, belief.age, t), None, belief.age)
+        return chosen(belief.age > 0.0, self._fallen(moved, belief.age, t), belief.last)
 
     def estimate(self, belief: TargetBelief, report: Report) -> PoseEstimate:
         """Return the own craft as it is known to be, and the target as it is believed to be."""
@@ -114,9 +127,15 @@ class TargetNavigation:
 
     def observe(self, belief: TargetBelief, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""
-        carried, free = self.carried(belief), np.where(truth.rides > 0.0, np.nan, 1.0)
+        carried, free = self.carried(belief, t), np.where(truth.rides > 0.0, np.nan, 1.0)
         values = pose.observed(self.dqekf.state(carried), carried, truth)
         return {name: (value.T * free).T for name, value in values.items()} | {"recoveries": carried.recoveries}
+
+
+@batched("(8),(6),(3),()->(6)")
+def _kicked(dq_IT, chi_T, acceleration_I, h):
+    """Return the twist after h at an acceleration of the whole body."""
+    return np.concatenate([chi_T[:3], chi_T[3:] + h * quaternion.inverse_rotate(dq_IT[:4], acceleration_I)])
 
 
 def _twist(q_IT, L_I, p_I, M):

@@ -7,6 +7,7 @@ command is given, between two samples, the last rate bridges the time since.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -14,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import batched
+from gnc.batch import Kernel, batched
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -32,6 +33,7 @@ from gnc.estimators.navigation.attitude import (
 from gnc.estimators.navigation.base import Estimate, Navigation, NavigationPart
 from gnc.estimators.navigation.mekf import Probability
 from gnc.history import Signal
+from gnc.linalg import block, zeros
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.models.sensors import Gyro, Measurement
@@ -57,12 +59,9 @@ class GyroFilter:
 
     def start(self, x: AttitudeState, C: Array, rho_B: Any = None) -> Driven:
         """Return the belief at an attitude; the first sample tells the rate."""
-        C, n = np.asarray(C), self.mekf.size
-        whole = np.zeros((*C.shape[:-2], n, n))
-        whole[..., :3, :3], whole[..., 3:, 3:] = C[..., :3, :3], self.C_biases
-        belief = self.mekf.start(x.q_IB, whole)
-        arrays = GyroBelief(*map(np.array, belief))._replace(w_B=np.array(np.broadcast_to(x.w_B, belief.w_B.shape)))
-        return Driven(arrays, np.zeros(np.shape(belief.q_IB)[:-1]))
+        q_IB, w_B, whole = _begun(self.mekf.size)(x.q_IB, x.w_B, C, self.C_biases)
+        none = 0.0 * w_B
+        return Driven(GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0])
 
     def state(self, belief: Driven) -> AttitudeState:
         """Return attitude and rate, the last rate held since the last sample."""
@@ -119,6 +118,19 @@ class GyroNavigation(AttitudeNavigation):
             "sigma_deg": sigma3_deg(C),
             "recoveries": belief.mekf.recoveries,
         }
+
+
+@functools.cache
+def _begun(n: int) -> Kernel:
+    """Return the kernel that begins a filter with n errors."""
+
+    @batched(f"(4),(3),(6,6),({n - 3},{n - 3})->(4),(3),({n},{n})")
+    def begun(q_IB, w_B, C, C_biases):
+        """Return attitude, rate, and the covariance of attitude and biases."""
+        none = zeros(3, n - 3)
+        return q_IB, w_B, block([[C[:3, :3], none], [none.T, C_biases]])
+
+    return begun
 
 
 @batched("(4),(3),()->(4)")

@@ -16,6 +16,7 @@ from gnc.estimators.navigation.attitude import AttitudeKnowledge, diagonal, star
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.standard_mekf import StandardMekf
 from gnc.models.known import Known
+from gnc.models.sensors import StarTracker
 
 Percent = Annotated[float, Field(ge=0, le=50)]
 Probability = Annotated[float, Field(gt=0.5, le=1)]
@@ -24,13 +25,20 @@ Probability = Annotated[float, Field(gt=0.5, le=1)]
 class DynamicFilterPart(NavigationPart):
     """What filters on the dynamics have in common."""
 
-    torque_psd_Nm2s: NonNegative = 1e-13
-    """Power spectral density of the torque it does not know [N^2 m^2 s]."""
+    torque_psd_Nm2s: NonNegative | None = None
+    """Power spectral density of the torque it does not know [N^2 m^2 s]; by default 1e-13, with a star tracker
+    1e-11: beside so precise a sensor an optimistic model would shut it out."""
     gate_probability: Probability = 0.999
     """With which a good measurement passes; 1 lets all in."""
     ungated_s: NonNegative = 120.0
     """All measurements are let in until then, while the rate is acquired."""
     start: AttitudeKnowledge = AttitudeKnowledge()
+
+    def torque_psd(self, known: Known) -> Any:
+        """Return the density that is stated, or one that suits the sensors."""
+        if self.torque_psd_Nm2s is not None:
+            return self.torque_psd_Nm2s
+        return 1e-11 if any(isinstance(sensor, StarTracker) for sensor in known.sensors.values()) else 1e-13
 
 
 class MekfPart(DynamicFilterPart):
@@ -61,7 +69,7 @@ class MekfPart(DynamicFilterPart):
             extras.append(Inertia(form="ratios"))
             mean = np.trace(known.J, axis1=-2, axis2=-1) / 3.0
             sigmas += [0.01 * self.inertia_sigma_percent * mean] * Inertia(form="ratios").size
-        noise: dict[str, Any] = {"torque_psd": self.torque_psd_Nm2s, "gate_probability": self.gate_probability}
+        noise: dict[str, Any] = {"torque_psd": self.torque_psd(known), "gate_probability": self.gate_probability}
         kind = ConservedMekf if self.chart == "conserved" else Mekf
         filter_ = kind(known.J, method=self.method, substeps=self.substeps, extras=tuple(extras), **noise)
         given, more = (known, start, truth, reference), {"C_extras": diagonal(sigmas)}
@@ -76,6 +84,6 @@ class StandardMekfPart(DynamicFilterPart):
 
     def build(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[Navigation, Any]:
         """Return the filter in the loop and what it believes at time zero."""
-        noise: dict[str, Any] = {"torque_psd": self.torque_psd_Nm2s, "gate_probability": self.gate_probability}
+        noise: dict[str, Any] = {"torque_psd": self.torque_psd(known), "gate_probability": self.gate_probability}
         filter_ = StandardMekf(known.J, linearisation=self.linearisation, **noise)
         return started(filter_, self.start, (known, start, truth, reference), {}, ungated_s=self.ungated_s)

@@ -59,7 +59,7 @@ class PoseNavigation:
         if self.of:
             return self.filter.predict(belief, None, h)
         dq_IB = self.filter.state(belief)[0]
-        wrench_B = self.known.pose_wrench_B(dq_IB[..., :4], command, report, self.known.sky.at(t + 0.5 * h))
+        wrench_B = self.known.pose_wrench_B(dq_IB, command, report, self.known.sky.at(t + 0.5 * h))
         for load_B in self.planned:
             wrench_B = wrench_B + load_B(t + 0.5 * h)
         return self.filter.predict(belief, wrench_B, h)

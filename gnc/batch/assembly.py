@@ -60,4 +60,8 @@ class _Calls(Plainly):
         return results if len(results) > 1 else results[0]
 
     def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
-        raise TypeError(f"{kernel.__name__}.repeat: not in an assembly of kernels")
+        """Record a loop of one trial, whose count may be a number that was computed."""
+        numbers = [x for array in (*args, n) for x in np.ravel(np.asarray(array, object))]
+        flat = iter(self.tape.call(kernel, numbers, True))
+        results = tuple(core_array(flat, core) for core in kernel.layout.outs)
+        return results if len(results) > 1 else results[0]

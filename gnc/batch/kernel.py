@@ -64,7 +64,13 @@ class _Inlined(Plainly):
         return kernel.one(args)
 
     def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
-        raise TypeError(f"{kernel.__name__}.repeat: a kernel has loops of fixed length only: write a for loop")
+        numbers = [x for array in (*args, n) for x in np.ravel(np.asarray(array, object))]
+        if any(isinstance(x, Scalar) and not isinstance(x, Real) for x in numbers):
+            raise TypeError(f"{kernel.__name__}.repeat: a kernel has loops of fixed length only: write a for loop")
+        *numbers, count = (x if isinstance(x, Real) else Real(x) for x in numbers)  # the JIT is off
+        flat = map(Real, kernel._steps(count.value, numbers))
+        results = tuple(core_array(flat, core) for core in kernel.layout.outs)
+        return results if len(results) > 1 else results[0]
 
 
 INLINED = _Inlined()

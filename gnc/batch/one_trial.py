@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import itertools
 import math
 import sys
 import sysconfig
@@ -24,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnc.batch.layout import Core, Layout, starts
+from gnc.batch.llvm_writer import Writer
 from gnc.batch.numpy_ufunc import NPY_DOUBLE
 from gnc.batch.tape import Tape
-from gnc.batch.tile import MOST_STEPS
-from gnc.batch.vector_code import intrinsics, tile_function
+from gnc.batch.tile import compute, declarations
+from gnc.batch.vector_code import tile_function
 
 if TYPE_CHECKING:
     from gnc.batch.kernel import Kernel
@@ -121,7 +121,7 @@ def as_function(kernel: Kernel, address: int) -> Any:
 
 def function_module(layout: Layout, tape: Tape, results: list[int], repeating: bool) -> str:
     """Write the LLVM module with the function `@loop(self, args, nargs)` of a kernel."""
-    lines = [*tile_function(layout, tape, results, 1, repeating), *_function(layout, repeating), *intrinsics(1)]
+    lines = [*tile_function(layout, tape, results, 1, repeating), *_function(layout, repeating), *declarations(1)]
     return "\n".join([*lines, *_DECLARATIONS])
 
 
@@ -137,23 +137,11 @@ _DECLARATIONS += [
 ]
 
 
-class _Lines:
-    """Lines of a function, with fresh names."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._names = (f"%x{i}" for i in itertools.count())
-
-    def let(self, instruction: str) -> str:
-        name = next(self._names)
-        self.lines.append(f"  {name} = {instruction}")
-        return name
-
-    def do(self, instruction: str) -> None:
-        self.lines.append(f"  {instruction}")
+class _Lines(Writer):
+    """Lines of a function that leaves where something is not as expected."""
 
     def begin(self, block: str) -> None:
-        self.lines.append(f"{block}:")
+        self.body.append(f"{block}:")
 
     def at(self, memory: str, offset: int) -> str:
         return self.let(f"getelementptr i8, ptr {memory}, i64 {offset}")
@@ -180,12 +168,8 @@ def _function(layout: Layout, repeating: bool) -> Iterator[str]:
         _take(w, w.read("ptr", "%args", 8 * i), core, w.at("%buffer", 8 * place), f"in{i}")
         place += math.prod(core)
     ends = starts(layout.ins) if repeating else [*starts(layout.ins), *starts(layout.outs, layout.inputs)]
-    given = ", ".join(f"ptr {w.at('%buffer', 8 * end)}" for end in ends)
-    run = f"call void @tile({given}, <1 x i1> <i1 true>)"
-    if repeating:
-        _repeat(w, layout, run)
-    else:
-        w.do(run)
+    given = [w.at("%buffer", 8 * end) for end in ends]
+    compute(w, layout, 1, given, w.at("%buffer", 8 * layout.inputs) if repeating else None)
     _give(w, layout, 0 if repeating else layout.inputs)
     w.begin("refused")
     w.do("call void @Py_IncRef(ptr @none)")
@@ -193,7 +177,7 @@ def _function(layout: Layout, repeating: bool) -> Iterator[str]:
     w.begin("failed")
     w.do("ret ptr null")
     yield "define ptr @loop(ptr %self, ptr %args, i64 %nargs) {"
-    yield from (*w.lines, "}")
+    yield from (*w.head, *w.body, "}")
 
 
 def _take(w: _Lines, item: str, core: Core, target: str, label: str) -> None:
@@ -235,29 +219,6 @@ def _plain(w: _Lines, item: str) -> str:
 
 def _copy(w: _Lines, target: str, source: str, numbers: int) -> None:
     w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * numbers}, i1 false)")
-
-
-def _repeat(w: _Lines, layout: Layout, run: str) -> None:
-    """Run the tile as often as the count says; a count that is NaN, negative or too large gives NaN."""
-    count = w.read("double", "%buffer", 8 * layout.inputs)
-    sane = w.let(f"fcmp ole double {count}, {MOST_STEPS:e}")
-    good = w.let(f"and i1 {w.let(f'fcmp oge double {count}, 0.0')}, {sane}")
-    w.do(f"br i1 {good}, label %run, label %lost")
-    w.begin("run")
-    w.do(f"%n = fptosi double {count} to i64")
-    w.do("br label %test")
-    w.begin("test")
-    w.do("%i = phi i64 [0, %run], [%following, %step]")
-    w.do(f"br i1 {w.let('icmp slt i64 %i, %n')}, label %step, label %computed")
-    w.begin("step")
-    w.do(run)
-    w.do("%following = add i64 %i, 1")
-    w.do("br label %test")
-    w.begin("lost")
-    for number in range(layout.outputs):
-        w.do(f"store double 0x7FF8000000000000, ptr {w.at('%buffer', 8 * number)}")
-    w.do("br label %computed")
-    w.begin("computed")
 
 
 def _give(w: _Lines, layout: Layout, first: int) -> None:

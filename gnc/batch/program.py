@@ -94,6 +94,7 @@ class Input:
     memory: np.ndarray | None  # None: every step has its own
     trial_step: int = 0
     original: Any = None  # kept, so that no other array gets its identity
+    what: str = ""  # the kernel that was called with it, and its argument
 
 
 @dataclass
@@ -232,7 +233,7 @@ class Recorder:
                 raise ValueError(f"{what}: expected {core} or {(self.trials, *core)}, got {array.shape}")
             size, each = math.prod(core), array.shape == (self.trials, *core) and self.trials > 1
             memory = np.ascontiguousarray(array, float)
-            self.given.append(Input(self.tape.inputs, size, memory, 8 * size if each else 0, original))
+            self.given.append(Input(self.tape.inputs, size, memory, 8 * size if each else 0, original, what))
             self._known[key] = self._symbols(core)
         return self._known[key]
 

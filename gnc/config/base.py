@@ -13,6 +13,7 @@ from gnc.config.problems import describe
 from gnc.config.schema import fields_of, unfit
 from gnc.errors import InputError
 from gnc.files import read_text
+from gnc.notebook import table
 
 LARGEST_FILE = 1_000_000  # bytes; data of this size belong in a file of their own
 
@@ -69,6 +70,12 @@ class Section(BaseModel):
 
     def __hash__(self) -> int:
         return hash((type(self), _key(self.__dict__)))
+
+    def _repr_html_(self) -> str:
+        """Its fields, for notebooks."""
+        fields = type(self).model_fields
+        rows = [(name, getattr(self, name), fields[name].description or "") for name in fields]
+        return table(type(self).__name__.removesuffix("Part"), ("field", "value", "what it is"), rows)
 
     def identity(self) -> dict[str, Any]:
         """What tells this section from others in `digest` and `difference`."""

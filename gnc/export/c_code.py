@@ -22,7 +22,7 @@ from gnc.batch.scalar import TESTS
 from gnc.batch.tape import Entry, Symbol, Tape
 
 SHORT = 30  # entries of a tape; shorter kernels become part of their callers
-MOST_REPEATS = 1_000_000  # of a repeated kernel; a trial that asks for more is lost
+MOST_REPEATS = 1_000_000  # of a repeated kernel, unless another budget is given; what asks for more is lost
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "equal": "=="}
 _INFIX |= {"and": "&&", "or": "||"}
 _PREFIX = {"negative": "-", "not": "!"}
@@ -67,10 +67,11 @@ def traced(kernel: Kernel) -> tuple[Tape, list[int]]:
 
 
 class CUnit:
-    """The functions of one C file, those that are called first."""
+    """The functions of one C file, those that are called first; in single precision if so asked."""
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix, self.functions = prefix, list[str]()
+    def __init__(self, prefix: str, single: bool = False, most_repeats: int = MOST_REPEATS) -> None:
+        self.prefix, self.functions, self.most_repeats = prefix, list[str](), most_repeats
+        self.real, self.end = ("float", "f") if single else ("double", "")
         self.counts: dict[str, Counter[str]] = {}  # operations of each function, with those of the functions it calls
         self._names: dict[tuple[Kernel, bool], str] = {}
 
@@ -82,7 +83,7 @@ class CUnit:
             ins, outs = kernel.layout.ins, kernel.layout.outs
             places = [f"in{i}[{slot}]" for i, core in enumerate(ins) for slot in range(math.prod(core))]
             body = self.statements(name, tape, places, results, self._targets(outs))
-            self._write(name, "", [*_parameters(ins, "in"), *_parameters(outs, "out")], body, len(ins))
+            self._write(name, "", [*self._parameters(ins, "in"), *self._parameters(outs, "out")], body, len(ins))
         return self._names[kernel, False]
 
     def repeated(self, kernel: Kernel) -> str:
@@ -91,7 +92,7 @@ class CUnit:
             one, name = self.kernel(kernel), self._name(kernel, "_repeated")
             ins, outs = kernel.layout.ins, kernel.layout.outs
             body = list(self._repetition(one, ins, outs))
-            parameters = [*_parameters(ins, "in"), "const double count[1]", *_parameters(outs, "out")]
+            parameters = [*self._parameters(ins, "in"), f"const {self.real} count[1]", *self._parameters(outs, "out")]
             self.counts[name] = self.counts[one]
             self._write(name, "", parameters, body, 0)
         return self._names[kernel, True]
@@ -113,19 +114,23 @@ class CUnit:
         changing = len(outs)
         for i, core in enumerate(outs):
             yield f"    copy({math.prod(core)}, in{i}, out{i});"
-        yield f"    if (!(count[0] >= 0.0) || !(count[0] <= {MOST_REPEATS}.0)) {{"
+        yield f"    if (!(count[0] >= 0.0{self.end}) || !(count[0] <= {self.most_repeats}.0{self.end})) {{"
         for i, core in enumerate(outs):
             yield f"        lose({math.prod(core)}, out{i});"
         yield "        return;\n    }"
         yield "    const int32_t steps = (int32_t)count[0];"
         yield "    for (int32_t step = 0; step < steps; ++step) {"
         for i, core in enumerate(outs):
-            yield f"        double next{i}[{math.prod(core)}];"
+            yield f"        {self.real} next{i}[{math.prod(core)}];"
         given = [f"out{i}" for i in range(changing)] + [f"in{i}" for i in range(changing, len(ins))]
         yield f"        {one}({', '.join([*given, *(f'next{i}' for i in range(changing))])});"
         for i, core in enumerate(outs):
             yield f"        copy({math.prod(core)}, next{i}, out{i});"
         yield "    }"
+
+    def _parameters(self, cores: Sequence[Core], prefix: str) -> list[str]:
+        kind = f"const {self.real}" if prefix == "in" else self.real
+        return [f"{kind} {prefix}{i}[{math.prod(core)}]" for i, core in enumerate(cores)]
 
     def _targets(self, cores: Sequence[Core]) -> list[str]:
         return [f"out{i}[{slot}]" for i, core in enumerate(cores) for slot in range(math.prod(core))]
@@ -136,11 +141,6 @@ class CUnit:
         name = next(name for name in names if name not in self._names.values())
         self._names[kernel, bool(end)] = name
         return name
-
-
-def _parameters(cores: Sequence[Core], prefix: str) -> list[str]:
-    kind = "const double" if prefix == "in" else "double"
-    return [f"{kind} {prefix}{i}[{math.prod(core)}]" for i, core in enumerate(cores)]
 
 
 class _Statements:
@@ -159,7 +159,7 @@ class _Statements:
             if entry.op == "input":
                 self.names[index] = self._inputs[entry.operands[0]]
             elif entry.op == "constant":
-                self.names[index] = literal(constant_value(entry))
+                self.names[index] = literal(constant_value(entry), self.unit.end)
             elif entry.op == "part":
                 self.names[index] = f"c{entry.operands[0]}[{entry.constant}]"
             elif entry.op == "call":
@@ -170,7 +170,7 @@ class _Statements:
 
     def _operation(self, index: int, entry: Entry) -> str:
         self.counts[entry.op] += 1
-        values, kind = [self.names[i] for i in entry.operands], "bool" if entry.op in TESTS else "double"
+        values, kind = [self.names[i] for i in entry.operands], "bool" if entry.op in TESTS else self.unit.real
         self.names[index] = f"{kind[0] if kind == 'bool' else 'v'}{index}"
         if entry.op in _INFIX:
             text = f"{values[0]} {_INFIX[entry.op]} {values[1]}"
@@ -179,7 +179,7 @@ class _Statements:
         elif entry.op == "where":
             text = f"{values[0]} ? {values[1]} : {values[2]}"
         else:
-            text = f"{_FUNCTIONS[entry.op]}({', '.join(values)})"
+            text = f"{_FUNCTIONS[entry.op]}{self.unit.end}({', '.join(values)})"
         return f"    const {kind} {self.names[index]} = {text};"
 
     def _call(self, index: int, entry: Entry) -> Iterator[str]:
@@ -194,14 +194,14 @@ class _Statements:
             place = _together(names)
             if place is None:
                 place = f"a{index}_{number}"
-                made.append(f"    const double {place}[{len(names)}] = {{{', '.join(names)}}};")
+                made.append(f"    const {self.unit.real} {place}[{len(names)}] = {{{', '.join(names)}}};")
             given.append(place)
         given += [f"&c{index}[{first}]" for first in starts(kernel.layout.outs)]
         lines = [*made, f"    {function}({', '.join(given)});"]
         if masked:
             test = self.names[entry.operands[-1]]
             lines = [f"    if ({test}) {{", *(f"    {line}" for line in lines), "    }"]
-        yield f"    double c{index}[{kernel.layout.outputs}]{' = {0.0}' if masked else ''};"
+        yield f"    {self.unit.real} c{index}[{kernel.layout.outputs}]{' = {0}' if masked else ''};"
         yield from lines
 
 
@@ -213,13 +213,16 @@ def _together(names: Sequence[str]) -> str | None:
     return f"&{names[0]}"
 
 
-def literal(x: float | bool) -> str:
-    """Return a constant of C with exactly this value."""
+def literal(x: float | bool, end: str = "") -> str:
+    """Return a constant of C with exactly this value, or the nearest in single precision (`end` is "f")."""
     if isinstance(x, bool):
         return "true" if x else "false"
+    kind = "float" if end else "double"
+    with np.errstate(over="ignore"):
+        x = float(np.float32(x)) if end else x
     if math.isnan(x):
-        return "(double)NAN"
-    text = "(double)INFINITY" if math.isinf(x) else "0.0" if x == 0.0 else abs(x).hex()
+        return f"({kind})NAN"
+    text = f"({kind})INFINITY" if math.isinf(x) else f"0.0{end}" if x == 0.0 else f"{abs(x).hex()}{end}"
     if x.is_integer() and 0.0 < abs(x) < 1e6:
-        text = f"{abs(x):.1f}"
+        text = f"{abs(x):.1f}{end}"
     return f"(-{text})" if math.copysign(1.0, x) < 0.0 else text

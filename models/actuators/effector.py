@@ -32,9 +32,17 @@ class Effector:
         """Return the state at time zero."""
         return np.zeros((trials, 0))
 
+    def telemetry(self, state: Array) -> Array:
+        """Return the state as flight software is told."""
+        return state
+
     def act(self, command: Array, state: Array, h: float) -> tuple[Any, Array]:
         """Return what is made of a command over h, and the state after it."""
         raise NotImplementedError
+
+    def made_of(self, command: Array, state: Array, h: float) -> Any:
+        """Return what a command has made, as flight software reckons it by the state at the end of the interval."""
+        return self.act(command, state, h)[0]
 
     def wrench_B(self, made: Any, q_IB: Array, env: Any) -> Array:
         """Return the torque (..., 3), or the wrench (..., 6), of what was made, body axes."""
@@ -42,6 +50,10 @@ class Effector:
 
     def momentum_B(self, state: Array) -> Array:
         """Return the momentum that is stored (..., 3), body axes; for internal ones."""
+        raise NotImplementedError
+
+    def used_kg(self, before: Array, after: Array) -> Array:
+        """Return the propellant (...) that was used between two states; of thrusters that take some."""
         raise NotImplementedError
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:

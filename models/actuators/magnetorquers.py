@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from gnc import check
 from gnc.batch import Kernel, batched, where
@@ -81,9 +82,14 @@ class TorquerSet(Effector):
     def __init__(self, torquers: Magnetorquers) -> None:
         self.torquers = torquers
 
+    def start(self, trials: int) -> Array:
+        """Return the dipole of the last step: none."""
+        return np.zeros((trials, 3))
+
     def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
-        """Return the dipole that a command makes."""
-        return self.torquers.dipole_B(command), state
+        """Return the dipole that a command makes, and keep it: it may disturb a magnetometer."""
+        dipole_B = self.torquers.dipole_B(command)
+        return dipole_B, dipole_B + 0.0 * state
 
     def wrench_B(self, made: Array, q_IB: Array, env: Any) -> Array:
         """Return m x B."""
@@ -95,7 +101,7 @@ class TorquerSet(Effector):
 
 
 class MagnetorquersPart(ActuatorPart):
-    """Magnetic torquers along the body axes, off while the magnetometer reads."""
+    """Magnetic torquers along the body axes; off while the magnetometer reads, unless that says otherwise."""
 
     kind: Literal["magnetorquers"] = "magnetorquers"
     needs_orbit: ClassVar[bool] = True
@@ -103,6 +109,8 @@ class MagnetorquersPart(ActuatorPart):
     """Of each axis."""
     step_Am2: NonNegative = 0.0
     """Of the driver; 0 is continuous."""
+    duty: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the time in which they may be on; a command is the mean dipole, so its limit is that share of theirs."""
 
     def truth(self, name: str, draws: Draws) -> TorquerSet:
         """Return the torquers."""
@@ -110,4 +118,4 @@ class MagnetorquersPart(ActuatorPart):
 
     def belief(self) -> TorquerSet:
         """Return the torquers as flight software knows them."""
-        return TorquerSet(Magnetorquers(dipole_limit=self.dipole_limit_Am2, step=self.step_Am2))
+        return TorquerSet(Magnetorquers(dipole_limit=np.asarray(self.dipole_limit_Am2) * self.duty, step=self.step_Am2))

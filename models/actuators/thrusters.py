@@ -5,18 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from gnc import check
 from gnc.batch import Kernel, batched, maximum, minimum, where
 from gnc.config import NonNegative, Positive, Vector3
-from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import array, cross
-from gnc.models.actuators.effector import ActuatorPart, Effector
+from gnc.models.actuators.effector import Effector
+from gnc.models.actuators.plumes import PlumePart
 from gnc.models.parameters import each, store, unit_vectors
 
 Array = Any
@@ -40,6 +41,8 @@ class Thrusters:
     directions_B: Array  # (..., n, 3) unit vectors of the force on the body
     thrust: Array  # (..., n), or one number for all [N]
     minimum_on_s: Array = 0.0  # (..., n), or one number for all [s]
+    tank_B: Array = (0.0, 0.0, 0.0)  # (3) where their propellant is, from the body's origin [m]
+    flow_kg_Ns: Array = 0.0  # (...) how much of it an impulse takes; 0: none
     wrenches_B: Array = field(init=False, repr=False)  # (..., n, 6) of each at full thrust, for allocation
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class Thrusters:
             positions_B=check.finite("positions_B", self.positions_B, (n, 3)),
             thrust=each("thrust", self.thrust, n, "positive"),
             minimum_on_s=each("minimum_on_s", self.minimum_on_s, n, "non-negative"),
+            tank_B=check.vector("tank_B", self.tank_B, 3),
+            flow_kg_Ns=check.non_negative("flow_kg_Ns", self.flow_kg_Ns),
         )
         store(self, wrenches_B=_wrench(self.positions_B, self.directions_B, self.thrust))
 
@@ -103,6 +108,11 @@ class ThrusterSet(Effector):
             "impulse_Ns": Signal("N s", "impulse of all thrusters so far"),
         }
 
+    def used_kg(self, before: Array, after: Array) -> Array:
+        """Return the propellant (...) that a step took, by the states at its ends."""
+        n = self.size
+        return self.thrusters.flow_kg_Ns * _sum(n)(after[..., :n] - before[..., :n])
+
     def start(self, trials: int) -> Array:
         """Return the impulse of each so far: none."""
         return np.zeros((trials, self.size))
@@ -117,16 +127,30 @@ class ThrusterSet(Effector):
         return {"on": command, "impulse_Ns": _sum(self.size)(state)}
 
 
-class PulsedThrusters(ThrusterSet):
-    """Thrusters whose valves make no pulse shorter than a minimum, once per control interval, at whatever truth step.
+class Modulation(NamedTuple):
+    """How a wanted fraction of a control interval becomes pulses of a valve.
 
-    At the begin of an interval each decides: what is asked for, and what was too small before, is made if the valve
-    can; else it waits, or is forgotten. State: impulse, time that waits, fraction of this interval, time into it.
+    "pulse-width": one pulse per interval; what is too small for the valve waits until there is enough, or is dropped.
+    "schmitt": the valve opens for a whole interval where more than `on` is wanted, and stays so down to `off`.
+    "pseudo-rate": the same of what is wanted less a lag of what was made, so that the mean is what is wanted.
     """
 
-    def __init__(self, thrusters: Thrusters, interval_s: float, waits: bool) -> None:
+    kind: str = "pulse-width"
+    waits: bool = True
+    on: float = 0.5
+    off: float = 0.25
+    lag_s: float = 5.0
+
+
+class PulsedThrusters(ThrusterSet):
+    """Thrusters whose valves decide once per control interval, whatever the truth step.
+
+    State: impulse, what waits [s] or the lag, fraction of this interval, time into it.
+    """
+
+    def __init__(self, thrusters: Thrusters, interval_s: float, modulation: Modulation) -> None:
         super().__init__(thrusters)
-        self._interval_s, self._waits = interval_s, waits
+        self._interval_s, self._modulation = interval_s, modulation
 
     def start(self, trials: int) -> Array:
         """Return nothing spent, nothing that waits, at the begin of an interval."""
@@ -135,7 +159,17 @@ class PulsedThrusters(ThrusterSet):
     def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
         """Return the mean wrench over h, and the state after it."""
         valves = self.thrusters.wrenches_B, self.thrusters.thrust, self.thrusters.minimum_on_s
-        return _pulse(self.size)(command, state, *valves, self._interval_s, float(self._waits), h)
+        return _pulse(self.size, self._modulation)(command, state, *valves, self._interval_s, h)
+
+    def made_of(self, command: Array, state: Array, h: float) -> Array:
+        """Return the wrench of the fractions that this interval was given."""
+        return _fire(self.size)(state[..., 2 * self.size : 3 * self.size], *self._ideal, h)[0]
+
+    @property
+    def _ideal(self) -> tuple[Array, ...]:
+        """What thrusters without valves are fired with, beside the fractions."""
+        nothing = np.zeros(self.size)
+        return nothing, self.thrusters.wrenches_B, self.thrusters.thrust, nothing
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return the fractions that are flown, and the impulse."""
@@ -143,24 +177,34 @@ class PulsedThrusters(ThrusterSet):
         return {"on": state[..., 2 * n : 3 * n], "impulse_Ns": _sum(n)(state[..., :n])}
 
 
+def _decided(modulation: Modulation, wanted, waiting, before, least_s, interval_s):
+    """Return the fraction of an interval that a valve is open, and what waits or the lag after it."""
+    if modulation.kind == "pulse-width":
+        time = wanted * interval_s + waiting
+        made = where(time < least_s, 0.0, minimum(time, interval_s))
+        return made / interval_s, float(modulation.waits) * (time - made)
+    level = wanted - waiting if modulation.kind == "pseudo-rate" else wanted
+    on = where(level > modulation.on, 1.0, where(level < modulation.off, 0.0, before))
+    return on, waiting + (interval_s / (interval_s + modulation.lag_s)) * (on - waiting)
+
+
 @functools.cache
-def _pulse(n: int) -> Kernel:
+def _pulse(n: int, modulation: Modulation) -> Kernel:
     """Return the kernel of n thrusters with valves."""
 
-    @batched(f"({n}),({3 * n + 1}),({n},6),({n}),({n}),(),(),()->(6),({3 * n + 1})")
-    def pulse(command, state, wrenches_B, thrust, minimum_on_s, interval_s, waits, h):
-        """Return the mean wrench, and impulse, time that waits, fraction and clock by the end of h."""
-        impulse, debt, clock = state[:n], state[n : 2 * n], state[3 * n]
+    @batched(f"({n}),({3 * n + 1}),({n},6),({n}),({n}),(),()->(6),({3 * n + 1})")
+    def pulse(command, state, wrenches_B, thrust, minimum_on_s, interval_s, h):
+        """Return the mean wrench, and impulse, what waits, fraction and clock by the end of h."""
+        impulse, waiting, before, clock = state[:n], state[n : 2 * n], state[2 * n : 3 * n], state[3 * n]
         begins = clock < 0.5 * h
-        wanted = minimum(maximum(command, 0.0), 1.0) * interval_s + debt
-        made = array(
-            [where(x < least, 0.0, minimum(x, interval_s)) for x, least in zip(wanted, minimum_on_s, strict=True)]
-        )
-        debt = where(begins, waits * (wanted - made), debt)
-        on = where(begins, made / interval_s, state[2 * n : 3 * n])
+        wanted = minimum(maximum(command, 0.0), 1.0)
+        each = zip(wanted, waiting, before, minimum_on_s, strict=True)
+        decided = [_decided(modulation, *one, interval_s) for one in each]
+        on = where(begins, array([x for x, _ in decided]), before)
+        waiting = where(begins, array([x for _, x in decided]), waiting)
         later = clock + h
         after = where(later > interval_s - 0.5 * h, 0.0, later)
-        return wrenches_B.T @ on, np.concatenate([impulse + thrust * on * h, debt, on, np.stack([after])])
+        return wrenches_B.T @ on, np.concatenate([impulse + thrust * on * h, waiting, on, np.stack([after])])
 
     return pulse
 
@@ -177,7 +221,7 @@ def _sum(n: int) -> Kernel:
     return total
 
 
-class ThrustersPart(ActuatorPart):
+class ThrustersPart(PlumePart):
     """Thrusters that are on or off: any layout, or twelve in pairs along the axes of a box."""
 
     kind: Literal["thrusters"] = "thrusters"
@@ -195,14 +239,28 @@ class ThrustersPart(ActuatorPart):
     """The shortest pulse that a valve can make, one per control interval."""
     too_small: Literal["waits", "is dropped"] = "waits"
     """What becomes of a pulse that is shorter: it waits until there is enough for one, or is dropped."""
-    shaping: ClassVar[frozenset[str]] = frozenset({"positions_m", "directions", "size_m", "lever_m"})
+    modulation: Literal["pulse-width", "schmitt", "pseudo-rate"] = "pulse-width"
+    """How wanted fractions become pulses: of any length, or whole control intervals by a trigger with hysteresis."""
+    trigger_on: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Fraction above which the trigger opens the valve."""
+    trigger_off: Annotated[float, Field(ge=0, lt=1)] = 0.25
+    """Fraction below which it closes the valve."""
+    lag_s: Positive = 5.0
+    """Of what was made, which pseudo-rate modulation takes off from what is wanted."""
+    shaping: ClassVar[frozenset[str]] = frozenset({"positions_m", "directions", "size_m", "lever_m"}) | {
+        "trigger_on",
+        "trigger_off",
+        "lag_s",
+    }
 
-    def truth(self, name: str, draws: Draws) -> ThrusterSet:
-        """Return the thrusters."""
-        return self.belief()
+    @model_validator(mode="after")
+    def _with_hysteresis(self) -> Self:
+        if self.trigger_off >= self.trigger_on:
+            raise InputError(f"trigger_off = {self.trigger_off:g} is not below trigger_on = {self.trigger_on:g}")
+        return self
 
-    def belief(self) -> ThrusterSet:
-        """Return the thrusters as flight software knows them."""
+    def ideal(self) -> ThrusterSet:
+        """Return the thrusters by layout and valves alone."""
         if len(self.positions_m) != len(self.directions):
             counts = f"{len(self.positions_m)} positions and {len(self.directions)} directions"
             raise InputError(f"positions_m, directions: {counts}; give one of each for every thruster")
@@ -212,19 +270,22 @@ class ThrustersPart(ActuatorPart):
         thrust, least = self.thrust_N, self.minimum_on_s
         each = lambda x: x if np.ndim(x) == 0 else np.repeat(np.asarray(x)[:, None], len(places), axis=1)  # noqa: E731
         set_ = Thrusters(positions_B=places, directions_B=directions, thrust=each(thrust), minimum_on_s=each(least))
-        return ThrusterSet(set_) if not np.any(set_.minimum_on_s > 0.0) else _Valves(set_, self.too_small == "waits")
+        if self.modulation == "pulse-width" and not np.any(set_.minimum_on_s > 0.0):
+            return ThrusterSet(set_)
+        trigger = self.trigger_on, self.trigger_off, self.lag_s
+        return _Valves(set_, Modulation(self.modulation, self.too_small == "waits", *trigger))
 
 
 class _Valves(ThrusterSet):
     """Thrusters with valves that do not yet know the control interval."""
 
-    def __init__(self, thrusters: Thrusters, waits: bool) -> None:
+    def __init__(self, thrusters: Thrusters, modulation: Modulation) -> None:
         super().__init__(thrusters)
-        self._waits = waits
+        self._modulation = modulation
 
     def paced(self, control_s: float) -> PulsedThrusters:
         """Return the thrusters with one pulse per control interval."""
-        return PulsedThrusters(self.thrusters, control_s, self._waits)
+        return PulsedThrusters(self.thrusters, control_s, self._modulation)
 
 
 def _pairs(size_m: Array, lever_m: float) -> tuple[Array, Array]:

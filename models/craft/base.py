@@ -28,6 +28,7 @@ class CraftPart(Part):
     """A craft as it is; flight software takes it for the same, unless [software.NAME] says otherwise."""
 
     slot: ClassVar[str] = "craft"
+    falls: ClassVar[bool] = False  # whether it moves, and so falls beside the origin of an orbit
     loads: dict[str, AnyLoad] = {}
     """What the environment does to it."""
     actuators: dict[str, AnyActuator] = {}
@@ -81,6 +82,7 @@ class Site:
     others: Mapping[str, tuple[Any, Any]] = field(
         default_factory=dict
     )  # craft that are there already, and their starts
+    faults: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of actuators, by their names
 
     @property
     def trials(self) -> int:
@@ -140,7 +142,16 @@ class Effects:
     @classmethod
     def of(cls, parts: Mapping[str, Any], site: Site) -> Effects:
         """Return the true actuators of a craft from their sections."""
-        return cls({name: part.truth(name, site.draws).paced(site.control_s) for name, part in parts.items()})
+        found = {}
+        for name, part in parts.items():
+            found[name] = part.truth(name, site.draws).paced(site.control_s)
+            for fault in site.faults.get(name, ()):
+                found[name] = fault.of_actuator(found[name])
+        return cls(found)
+
+    def telemetry(self, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Return the states as flight software is told."""
+        return tuple(e.telemetry(s) for e, s in zip(self.each, states, strict=True))
 
     def start(self, trials: int) -> tuple[Array, ...]:
         """Return all states at time zero."""

@@ -14,7 +14,7 @@ import numpy as np
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched, maximum
 from gnc.integrators import attitude_method
-from gnc.linalg import cross, solve3
+from gnc.linalg import cross, solve3, zeros
 from gnc.typing import Array
 
 METHOD = "taylor10"  # exact to round-off, and none of those that the filters use
@@ -132,6 +132,21 @@ def energy(P_B, p_I, M):
 def books(x: BodyState) -> tuple[Array, Array]:
     """Return momentum (6) and energy of a body."""
     return momentum(x.q_IB, x.P_B, x.r_I, x.p_I), energy(x.P_B, x.p_I, x.M)
+
+
+def lightened(x: BodyState, used_kg: Array, tank_B: Array, rho_B: Array) -> BodyState:
+    """Return a body that propellant has left from a place; what it takes of momentum and energy goes to the books."""
+    M = _without(x.M, used_kg, tank_B)
+    q_IB, P_B, r_I, p_I = about_centre(x.dq_IB, x.chi_B, M)
+    moved = x._replace(M=M, q_IB=q_IB, P_B=P_B + rho_B, r_I=r_I, p_I=p_I)
+    (momentum_0, energy_0), (momentum_1, energy_1) = books(x), books(moved)
+    return moved._replace(impulse_I=x.impulse_I + (momentum_1 - momentum_0), work=x.work + (energy_1 - energy_0))
+
+
+@batched("(6,6),(),(3)->(6,6)")
+def _without(M, mass, place_B):
+    """Return an inertia without a point mass."""
+    return M - spatial.inertia(mass, place_B, zeros(3, 3))
 
 
 def _size(v):

@@ -121,7 +121,12 @@ class ContactCraft:
 
     def report(self, x: ContactState) -> Report:
         """Return the feet's switches, whether one has ever touched, and the vertical, which counts as known."""
-        return Report(x.effectors, np.zeros((len(x.q_IB), 3)), flag=x.touched.astype(float), q_IU=self.q_IU)
+        return Report(
+            self.effects.telemetry(x.effectors),
+            np.zeros((len(x.q_IB), 3)),
+            flag=x.touched.astype(float),
+            q_IU=self.q_IU,
+        )
 
     def observe(self, x: ContactState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""

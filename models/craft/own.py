@@ -14,9 +14,11 @@ from gnc.history import Signal
 from gnc.models import rates
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.known import centre_I
 from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.error_state import attitude, rate
+from gnc.models.states import AttitudeState
 from gnc.parts import OwnPart
 from gnc.typing import Array
 
@@ -50,6 +52,7 @@ class OwnCraft:
     loads: Sequence[Disturbance]
     effects: Effects
     trials: int
+    M: Array | None = None  # by which gravity acts beside an orbit; None: it turns only
 
     @property
     def effectors(self) -> Any:
@@ -71,6 +74,8 @@ class OwnCraft:
         q_IB, w_B, env = attitude(x), rate(x), self.sky.at(t)
         made, states = self.effects.act(command, x.effectors, h)
         wrench_B = load_wrench(self.loads, q_IB, env)
+        if self.sky.tide is not None and self.M is not None:
+            wrench_B = wrench_B + self.sky.tide.load_B(q_IB, centre_I(x.dq_IB, self.M), self.M, env)
         wrench_B = wrench_B + self.effects.load_B(made, x.effectors, states, q_IB, w_B, env, h)
         return self._state(self.own.step(x.own, wrench_B, t, h), states)
 
@@ -82,10 +87,11 @@ class OwnCraft:
 
     def report(self, x: OwnState) -> Report:
         """Return what the actuators tell, and what the user's class does."""
-        pose = PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else None
+        pose = PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else AttitudeState(attitude(x), rate(x))
         tell = getattr(self.own, "report", None)
         more = {} if tell is None else dict(tell(x.own))
-        return Report(x.effectors, self.effects.rho_B(x.effectors, rate(x)), pose)._replace(**more)
+        told = self.effects.telemetry(x.effectors)
+        return Report(told, self.effects.rho_B(x.effectors, rate(x)), pose)._replace(**more)
 
     def observe(self, x: OwnState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""
@@ -102,8 +108,9 @@ class OwnCraftPart(OwnPart, CraftPart):
 
     The state is a NamedTuple of arrays, the trials first, with the fields q_IB and w_B, or dq_IB and chi_B if it moves
     too. `wrench_B` (trials, 6) is the torque and force of all loads and actuators in body axes, the reaction of wheels
-    included. `report(x)` returns fields of `Report` by name, flag say; `observe(x, t)` the values of its `signals`. The
-    class is given trials, draws, sky, reference, J, M, mass if its constructor asks for them by these names.
+    and, beside an orbit, gravity included. `report(x)` returns fields of `Report` by name, flag say; `observe(x, t)`
+    the values of its `signals`. The class is given trials, draws, sky, reference, J, M, mass if its constructor asks
+    for them by these names.
     """
 
     kind: Literal["own"] = "own"
@@ -117,6 +124,11 @@ class OwnCraftPart(OwnPart, CraftPart):
     size_m: Vector3 = (0.8, 0.8, 0.8)
     """Edges of the box that is drawn."""
 
+    @property
+    def falls(self) -> bool:  # type: ignore[override]
+        """Whether it moves, and so falls beside the origin of an orbit."""
+        return self.mass_kg is not None
+
     def truth(self, site: Site) -> Craft:
         """Return the plant of all trials."""
         J, draws = np.array(self.J_kgm2), site.draws
@@ -124,7 +136,7 @@ class OwnCraftPart(OwnPart, CraftPart):
         own = self.made(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         effects = Effects.of(self.actuators, site)
-        return OwnCraft(own, J, site.sky, loads, effects, site.trials)
+        return OwnCraft(own, J, site.sky, loads, effects, site.trials, self._inertia())
 
     def belief(self) -> Nominal:
         """Return the mass properties that flight software believes in."""

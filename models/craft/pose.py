@@ -1,12 +1,13 @@
 """A craft that turns and moves: rigid body in six dimensions, actuators at work, loads, with its books kept.
 
-It flies in free space: an orbit gives it field, Sun and what loads make of them, but no gravity.
+In an orbit places count from an origin that falls freely along it, and the craft falls beside that (`Tide`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from gnc.models.craft import body
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.craft.body import NONE, BodyState
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.environment.relative import from_hill
 from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
@@ -42,6 +44,7 @@ SIGNALS = {
 }
 ENERGY = Signal("1", "kinetic energy less start and work, over the largest energy that could be involved")
 LOAD = Signal("N m, N", "wrench of the actuators about the origin, body axes", WRENCH)
+MASS = Signal("kg", "true mass")
 DELTA_V = Signal("m/s", "impulse of all actuators so far over the mass at the start")
 
 
@@ -67,6 +70,8 @@ class PoseCraft:
             found["energy_gap"] = ENERGY
         if self.effects.each:
             found["wrench"] = LOAD
+        if self._fed:
+            found["mass_kg"] = MASS
         if any(key.endswith(SPENT) for key in self.effects.signals):
             found["delta_v_m_s"] = DELTA_V
         return found | self.effects.signals
@@ -85,12 +90,22 @@ class PoseCraft:
         P_B, p_I, impulse_I, work, r_I, J = kicked
         q_IB, P_B = body.drift(x.q_IB, P_B, J, 0.5 * (before + after), h)
         env = self.sky.at(t + h)
-        wrench_B, load_B = self._wrench(made, q_IB, env, x), load_wrench(self.loads, q_IB, env)
+        wrench_B, load_B = self._wrench(made, q_IB, env, x), acting(self.loads, self.sky, q_IB, r_I, x.M, env)
         ends = wrench_B + x.riders_B, load_B, after, x.M, h
         P_B, p_I, impulse_I, work, dq_IB, chi_B = body.arrive(q_IB, P_B, r_I, p_I, impulse_I, work, *ends)
         moved = {"q_IB": q_IB, "P_B": P_B, "r_I": r_I, "p_I": p_I, "dq_IB": dq_IB, "chi_B": chi_B}
         kept = {"impulse_I": impulse_I, "work": work, "wrench_B": wrench_B, "load_B": load_B}
-        return x._replace(**moved, **kept, effectors=states)
+        moving = x._replace(**moved, **kept, effectors=states)
+        for i, them in self._fed:
+            used = them.used_kg(x.effectors[i], states[i])
+            moving = body.lightened(moving, used, them.thrusters.tank_B, after)
+        return moving
+
+    @cached_property
+    def _fed(self) -> list[tuple[int, Any]]:
+        """The thrusters that take propellant, with their places among the actuators."""
+        each = [(i, e) for i, e in enumerate(self.effects.each) if hasattr(e, "used_kg")]
+        return [(i, e) for i, e in each if np.any(e.thrusters.flow_kg_Ns)]
 
     def _wrench(self, made: Sequence[Any], q_IB: Array, env: Any, x: BodyState) -> Array:
         wrench_B = self.effects.wrench_B(made, q_IB, env)
@@ -99,7 +114,7 @@ class PoseCraft:
     def report(self, x: BodyState) -> Report:
         """Return what the actuators tell, its pose and twist where they count as known, and its switch."""
         rho_B = self.effects.rho_B(x.effectors, x.chi_B)
-        return Report(x.effectors, rho_B, PoseState(x.dq_IB, x.chi_B), x.flag)
+        return Report(self.effects.telemetry(x.effectors), rho_B, PoseState(x.dq_IB, x.chi_B), x.flag)
 
     def observe(self, x: BodyState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals; the books of a craft that rides on another are kept there."""
@@ -116,11 +131,18 @@ class PoseCraft:
             "momentum_gap": own * body.momentum_gap(momentum, momentum_0, x.impulse_I),
             "energy_gap": own * body.energy_gap(energy, energy_0, x.work),
             "wrench": x.wrench_B,
+            "mass_kg": x.M[..., 3, 3],
         } | self.effects.observe(command, x.effectors)
         spent = [value for key, value in values.items() if key.endswith(SPENT)]
         if spent:
             values["delta_v_m_s"] = sum(spent[1:], spent[0]) / self.first.M[..., 3, 3]
         return {key: value for key, value in values.items() if key in self.signals}
+
+
+def acting(loads: Sequence[Disturbance], sky: Any, q_IB: Array, r_I: Array, M: Array, env: Any) -> Array:
+    """Return torque about, and force on, the centre of mass (..., 6) of all loads, and of gravity beside an orbit."""
+    total = load_wrench(loads, q_IB, env)
+    return total if sky.tide is None else total + sky.tide.load_B(q_IB, r_I, M, env)
 
 
 # Its part of a mission
@@ -130,9 +152,13 @@ class PoseStart(Section):
     """How a trial begins."""
 
     about: str = INERTIAL
-    """What places count from: "inertial", or another craft's centre of mass; that craft stands before in the file."""
+    """What places count from: "inertial", the origin, which in an orbit falls along it; or another craft's centre of
+    mass; that craft stands before in the file."""
+    axes: Literal["inertial", "hill"] = "inertial"
+    """Of place and velocity; hill: outward, ahead, along the orbit's momentum, turning with it, and the velocity is
+    that against `about`."""
     place_m: Vector3 = (0.0, 0.0, 0.0)
-    """Origin of the body from there, inertial axes."""
+    """Origin of the body from there."""
     distance_m: NonNegative = 0.0
     """So far away beside it, in a random direction; the x axis looks back."""
     place_sigma_m: NonNegative = 0.0
@@ -148,18 +174,19 @@ class PoseStart(Section):
     rate_sigma_deg_s: NonNegative = 0.0
     """Rate beside it about each axis, one sigma."""
     velocity_m_s: Vector3 = (0.0, 0.0, 0.0)
-    """Of the centre of mass, inertial axes."""
+    """Of the centre of mass."""
     velocity_sigma_m_s: NonNegative = 0.0
     """Beside it along each axis, one sigma."""
 
-    def draw(self, draws: Draws, others: Mapping[str, Any]) -> tuple[Array, Array]:
+    def draw(self, draws: Draws, others: Mapping[str, Any], sky: Any) -> tuple[Array, Array]:
         """Return pose of the origin, and twist of the centre of mass in body axes, of each trial."""
         n = len(draws.trials)
         if self.about != INERTIAL and self.about not in others:
             there = ", ".join([INERTIAL, *others])
             raise InputError(f"start.about = {self.about!r}: no such craft stands before this one; give one of {there}")
-        centre = others[self.about].r_I if self.about != INERTIAL else NONE
-        r_I, q_IB = centre + np.array(self.place_m), np.array(self.q_IB)
+        near = others[self.about] if self.about != INERTIAL else None
+        place_I, velocity_I = self._set_off(near, sky)
+        r_I, q_IB = (NONE if near is None else near.r_I) + place_I, np.array(self.q_IB)
         if _any(self.distance_m):
             out = draws.direction("station")
             r_I, q_IB = r_I + column(self.distance_m) * out, _looking(out)
@@ -167,10 +194,21 @@ class PoseStart(Section):
         q_IB = draws.near("attitude", q_IB, self.attitude_sigma_deg)
         w_B = column(np.radians(self.tumble_deg_s)) * draws.direction("tumble") + np.radians(self.rate_deg_s)
         w_B = w_B + draws.vector("rate", np.radians(self.rate_sigma_deg_s))
-        v_B = quaternion.inverse_rotate(q_IB, np.array(self.velocity_m_s))
+        v_B = quaternion.inverse_rotate(q_IB, velocity_I)
         v_B = draws.vector("drift", self.velocity_sigma_m_s) + v_B
         twist = np.concatenate([np.broadcast_to(w_B, (n, 3)), np.broadcast_to(v_B, (n, 3))], axis=-1)
         return dual_quaternion.from_pose(q_IB, np.broadcast_to(r_I, (n, 3))), twist
+
+    def _set_off(self, near: Any, sky: Any) -> tuple[Array, Array]:
+        """Return place and velocity of the start, inertial axes."""
+        place, velocity = np.array(self.place_m), np.array(self.velocity_m_s)
+        if self.axes == INERTIAL:
+            return place, velocity
+        if sky.tide is None:
+            raise InputError('start.axes = "hill": there is no orbit; give [environment.orbit] one')
+        env = sky.at(0.0)
+        place, velocity = from_hill(np.concatenate([place, velocity]), env.r_I, env.v_I)
+        return place, velocity + (NONE if near is None else near.p_I / near.M[..., 3, 3][..., None])
 
 
 def _any(x: Any) -> bool:
@@ -184,9 +222,10 @@ def _looking(out):
 
 
 class PosePart(CraftPart):
-    """A craft that turns and moves in free space."""
+    """A craft that turns and moves: in free space, or falling beside an orbit."""
 
     kind: Literal["pose"] = "pose"
+    falls: ClassVar[bool] = True
     shaping: ClassVar[frozenset[str]] = frozenset({"port_m", "port_q", "size_m", "box_m"})
     mass_kg: Positive = 100.0
     J_kgm2: Inertia = ((22.0, 0.0, 0.0), (0.0, 20.0, 0.0), (0.0, 0.0, 23.0))
@@ -228,12 +267,12 @@ class PosePart(CraftPart):
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         effects = Effects.of(self.actuators, site)
         states = effects.start(n)
-        dq_IB, centre = self.start.draw(draws, site.others)
+        dq_IB, centre = self.start.draw(draws, site.others, site.sky)
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))
         rho_B = effects.rho_B(states, chi_B)
         first = body.start(dq_IB, chi_B, self._inertia(J, draws), rho_B, states)
-        acting = np.array(np.broadcast_to(load_wrench(loads, first.q_IB, site.sky.at(0.0)), (n, 6)))
-        return PoseCraft(site.sky, loads, effects, first._replace(load_B=acting))
+        load_B = acting(loads, site.sky, first.q_IB, first.r_I, first.M, site.sky.at(0.0))
+        return PoseCraft(site.sky, loads, effects, first._replace(load_B=np.array(np.broadcast_to(load_B, (n, 6)))))
 
     def belief(self) -> Nominal:
         """Return what flight software believes in: mass properties, port, and what stands out beyond it."""

@@ -97,7 +97,9 @@ class RigidCraft:
 
     def report(self, x: RigidState) -> Report:
         """Return what the actuators tell, such as the wheels' momentum by their tachometers, and attitude and rate."""
-        return Report(x.effectors, self.effects.rho_B(x.effectors, x.w_B), AttitudeState(x.q_IB, x.w_B))
+        return Report(
+            self.effects.telemetry(x.effectors), self.effects.rho_B(x.effectors, x.w_B), AttitudeState(x.q_IB, x.w_B)
+        )
 
     def observe(self, x: RigidState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""

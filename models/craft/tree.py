@@ -123,11 +123,39 @@ class TreeCraft:
             wrench_B = wrench_B + load_wrench(self.loads, x.q_IB, env)
         wrenches = np.zeros((len(wrench_B), len(self.tree.bodies), 6))
         wrenches[:, self.tree.body(base)] = wrench_B
-        given = Load(self._efforts(made, len(wrench_B)), wrenches)
-        bodies = self.moving.step(x.bodies, h, lambda s, y: given, t)
+        efforts = self._efforts(made, len(wrench_B))
+        given, late = Load(efforts, wrenches), t + 0.5 * h
+
+        def load(s: float, y: TreeState) -> Load:
+            if self.sky.tide is None:
+                return given
+            poses = x.bodies.dq_IC if s < late else self.moving.start(y).dq_IC
+            return given._replace(wrench=wrenches + self._weights(poses, self.sky.at(t if s < late else t + h)))
+
+        bodies = self.moving.step(x.bodies, h, load, t)
         after = self._read(bodies, x.books, states)
         done = books.entered(x.books, x.dq_IB, after.dq_IB, wrench_B, h)
+        if self.sky.tide is not None:
+            for poses, around in ((x.bodies.dq_IC, self.sky.at(t)), (bodies.dq_IC, self.sky.at(t + h))):
+                done = books.fallen(done, self._fall(poses, around), h)
         return after._replace(books=done._replace(handled=done.handled + h * _passed(bodies.before)))
+
+    def _forces(self, dq_IC: Array, env: Any) -> tuple[Array, Array]:
+        """Return the places of the bodies' centres of mass, and what gravity beside an orbit pulls them with."""
+        r_I = dual_quaternion.to_pose(dq_IC)[1]
+        return r_I, self.moving.bodies.masses[..., None] * self.sky.tide.acceleration_I(r_I, env)
+
+    def _weights(self, dq_IC: Array, env: Any) -> Array:
+        """Return what gravity does to each body (trials, B, 6), at its origin, its axes."""
+        order = self.moving.bodies.order
+        found = np.empty((*dq_IC.shape[:-1], 6))
+        found[..., order, :] = _weight(dq_IC, self._forces(dq_IC, env)[1], self.moving.bodies.centres)
+        return found
+
+    def _fall(self, dq_IC: Array, env: Any) -> Array:
+        """Return the wrench of gravity on all bodies together, about the inertial origin (trials, 6)."""
+        each = _moment(*self._forces(dq_IC, env))
+        return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])))
 
     def _efforts(self, made: Sequence[Any], n: int) -> Array:
         efforts = np.zeros((n, self.tree.freedoms))
@@ -140,7 +168,9 @@ class TreeCraft:
     def report(self, x: TreeCraftState) -> Report:
         """Return what actuators and the joints' encoders tell, and the pose where that counts as known."""
         rho_B = self.effects.rho_B(x.effectors, x.w_B)
-        return Report(x.effectors, rho_B, PoseState(x.dq_IB, x.chi_B), joints=Joints(x.gamma, x.rate))
+        return Report(
+            self.effects.telemetry(x.effectors), rho_B, PoseState(x.dq_IB, x.chi_B), joints=Joints(x.gamma, x.rate)
+        )
 
     def observe(self, x: TreeCraftState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""
@@ -179,6 +209,19 @@ class TreeCraft:
         each = masses * places
         total = functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])))
         return total / functools.reduce(np.add, (masses[..., i, :] for i in range(masses.shape[-2])))
+
+
+@batched("(8),(3),(8)->(6)")
+def _weight(dq_IC, force_I, dq_BC):
+    """Return the wrench at the origin of a body that is pulled at its centre of mass, whose axes are the body's."""
+    force_B = quaternion.inverse_rotate(dq_IC[:4], force_I)
+    return np.concatenate([cross(dual_quaternion.to_pose(dq_BC)[1], force_B), force_B])
+
+
+@batched("(3),(3)->(6)")
+def _moment(r_I, force_I):
+    """Return a force at a place as a wrench about the origin."""
+    return np.concatenate([cross(r_I, force_I), force_I])
 
 
 @batched("(8),(6),(6,6)->(6)")
@@ -225,6 +268,7 @@ class TreePart(CraftPart):
     """A base with bodies on joints: an arm, panels, masses that swing; from tables or from a URDF file."""
 
     kind: Literal["tree"] = "tree"
+    falls: ClassVar[bool] = True
     shaping: ClassVar[frozenset[str]] = frozenset({"posture_deg", "centre_m", "size_m"})
     mass_kg: Positive = 400.0
     """Of the base alone."""
@@ -283,7 +327,7 @@ class TreePart(CraftPart):
             names = (sections.BASE, *self.bodies) if not self.urdf else self.nominal().body_names
             scales = sections.scales(draws, names, self.mass_error_percent)
         tree = self._tree(J, scales)
-        dq_IB, twist = self.start.draw(draws, site.others)
+        dq_IB, twist = self.start.draw(draws, site.others, site.sky)
         chi_B = spatial.shift_twist(twist, -np.array(self.centre_m))
         gamma = np.broadcast_to(self.start.coordinates(tree, draws), (n, tree.coordinates)).copy()
         effects = Effects.of(self.actuators, site)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from gnc.errors import InputError
 from gnc.instant import Instant
 from gnc.models.environment import Atmosphere, EnvironmentTable
 from gnc.models.environment.drag import velocity_in_air
+from gnc.models.environment.sun import moon_direction
 
 Array = Any
 
@@ -25,6 +26,7 @@ class Surroundings(NamedTuple):
     shadow: Array  # () hidden fraction of the Sun: 0 in sunlight, 1 in the umbra
     air_I: Array  # (3) velocity against the air [m/s]
     density: Array  # () of the air [kg/m^3]
+    moon_I: Array  # (3) unit vector to the Moon
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,23 @@ class Sky:
 
     h: float
     rows: Surroundings  # arrays (half ticks, ...)
+    epoch: Any = None  # of the time 0
+    tide: Any = None  # how craft fall that move beside the origin; None: there are none
     _last: dict[int, Surroundings] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def along(cls, table: EnvironmentTable, h: float, duration_s: float) -> Sky:
+    def along(cls, table: EnvironmentTable, h: float, duration_s: float, epoch: Any = None, tide: Any = None) -> Sky:
         """Look up a whole flight."""
-        env = table.at(0.5 * h * np.arange(2 * round(duration_s / h) + 1))
-        return cls(0.5 * h, Surroundings(*env, velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)))
+        t = 0.5 * h * np.arange(2 * round(duration_s / h) + 1)
+        env = table.at(t)
+        air = velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)
+        return cls(0.5 * h, Surroundings(*env, *air, moon_direction(epoch, t, env.r_I)), epoch, tide)
+
+    def tabulated(self, rows: Any, t: float | Instant) -> Any:
+        """Return the row of a NamedTuple of arrays (half ticks, ...) for a time."""
+        if isinstance(t, Instant):
+            return t.look_up(rows, self.h)
+        return type(rows)(*[part[round(t / self.h)] for part in rows])
 
     def at(self, t: float | Instant) -> Any:
         """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""
@@ -57,11 +69,15 @@ class Sky:
 
 
 NOTHING = np.zeros(3)
-DARK = Surroundings(NOTHING, NOTHING, NOTHING, np.array([0.0, 0.0, -1.0]), np.array(1.0), NOTHING, np.array(0.0))
+DARK = Surroundings(
+    NOTHING, NOTHING, NOTHING, np.array([0.0, 0.0, -1.0]), np.array(1.0), NOTHING, np.array(0.0), NOTHING
+)
 
 
 class FreeSpace:
     """An environment without anything, in place of a `Sky`: no Earth, no field, no Sun in sight."""
+
+    tide: ClassVar[None] = None
 
     def at(self, t: float) -> Surroundings:
         """Return what there is, at any time."""

@@ -1,4 +1,4 @@
-"""The Sun: where it is, and how much of it the Earth hides.
+"""The Sun: where it is, and how much of it the Earth hides; and the Moon.
 
 Shadow is the hidden fraction of the Sun's disc: 0 in sunlight, 1 in the umbra. The Earth is a sphere of its equatorial
 radius, without atmosphere.
@@ -20,6 +20,7 @@ from gnc.models.environment.epoch import Epoch
 Array = NDArray[np.float64]
 
 AU_PER_DAY = ASTRONOMICAL_UNIT / DAY  # [m/s]
+MOON_KNOT_S = 3600.0
 UNDER_GROUND = 1.0 - 1e-9  # sine of the Earth's radius there, where nothing flies: short of infinity
 
 
@@ -38,6 +39,16 @@ def sun_position(epoch: Epoch, t: Any) -> Array:
     inverse_lorentz = np.sqrt(1.0 - np.sum(beta**2, axis=-1))
     apparent = erfa.ab(to_sun / distance[..., None], beta, distance, inverse_lorentz)
     return (ASTRONOMICAL_UNIT * distance)[..., None] * apparent
+
+
+def moon_direction(epoch: Epoch, t: Any, r_I: Array) -> Array:
+    """Return the unit vectors (times, 3) from r_I to the Moon, between knots a cubic of time. Source: ERFA moon98."""
+    import erfa
+    from scipy.interpolate import CubicSpline
+
+    few = np.linspace(t[0], t[-1] + 1.0, 4 + int((t[-1] - t[0]) / MOON_KNOT_S))
+    to_moon = ASTRONOMICAL_UNIT * CubicSpline(few, erfa.moon98(*epoch.tt(few))["p"])(t) - r_I
+    return to_moon / np.linalg.norm(to_moon, axis=-1, keepdims=True)
 
 
 def _length(v):

@@ -31,7 +31,7 @@ def pose(name: str, dq: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body, in its own frame; without mass it only joins others and cannot end a branch."""
+    """A rigid body, in its own frame, or a point mass; without mass it only joins others and cannot end a branch."""
 
     name: str
     mass: Array  # (...,) [kg]
@@ -43,7 +43,7 @@ class Body:
         """Validate once."""
         mass = check.non_negative(f"body {self.name}: mass", self.mass)
         J = check.finite(f"body {self.name}: J_com", self.J_com, (3, 3))
-        if np.any(mass > 0.0):
+        if np.any(mass > 0.0) and np.any(J):
             check.inertia(f"body {self.name}: J_com", J, allow_unphysical=self.allow_unphysical)
         elif np.any(J):
             raise InputError(f"body {self.name}: J_com: a body without mass has no inertia; give a mass > 0")
@@ -65,6 +65,8 @@ class Joint:
     dq_CJ: Array = IDENTITY  # (..., 8) pose of the distal frame in the child
     stiffness: Array = 0.0  # (...,) or (..., d) [N m/rad, N/m]
     damping: Array = 0.0  # (...,) or (..., d) [N m s/rad, N s/m]
+    limits: tuple[float, float] = (-np.inf, np.inf)  # of each coordinate [rad, m]; not for spherical joints
+    stop: Array = 0.0  # (...,) or (..., d) stiffness of the stops beyond them [N m/rad, N/m]
 
     def __post_init__(self) -> None:
         """Validate once."""
@@ -75,7 +77,11 @@ class Joint:
             dq_CJ=pose(f"joint {self.name}: dq_CJ", self.dq_CJ),
             stiffness=self._along("stiffness"),
             damping=self._along("damping"),
+            stop=self._along("stop"),
         )
+        low, high = self.limits
+        if not low < high or (np.any(self.stop) and self.kind == "S"):
+            raise InputError(f"joint {self.name}: limits {self.limits}: give [lower, upper], for no spherical joint")
 
     def _along(self, name: str) -> Array:
         """Return a constant for every velocity."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import model_validator
 
 from gnc import dual_quaternion, spatial
 from gnc.config import Inertia, NonNegative, Positive, Quaternion, Section, Vector3
@@ -16,24 +17,29 @@ from gnc.models.multibody.tree import Tree
 
 Array = Any
 BASE, FIXED = "base", "fixed"
+ROUNDING = 1e-13  # of the inertia about the origin, which is what a point mass has left about its centre
 ALIGNED = np.array([1.0, 0.0, 0.0, 0.0])
-KINDS = {"revolute": "R", "prismatic": "P", "spherical": "S", "cylindrical": "C", "cartesian": "U"}
+KINDS = {"revolute": "R", "prismatic": "P", "spherical": "S", "cylindrical": "C", "cartesian": "U", "universal": "R"}
+ONTO_X, ONTO_Y = (np.array([1.0, *axis]) / np.sqrt(2.0) for axis in ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)))  # of z
+POINT = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 class HungBody(Section):
     """A body and the joint it hangs on; the joint goes by the name of the body."""
 
     mass_kg: Positive
-    J_kgm2: Inertia
-    """About its centre of mass, its axes."""
+    J_kgm2: Inertia | Literal["point"] = "point"
+    """About its centre of mass, its axes; "point" has none, as a slosh mass on a prismatic, cartesian or universal
+    joint."""
     centre_m: Vector3 = (0.0, 0.0, 0.0)
     """Centre of mass from its origin."""
     size_m: Vector3 = (0.2, 0.2, 0.2)
     """Edges of the box that is drawn about the centre of mass."""
     on: str = BASE
     """The body it hangs on."""
-    joint: Literal["revolute", "prismatic", "spherical", "cylindrical", "cartesian", "fixed"] = "revolute"
-    """Revolute and prismatic ones move about and along their z axis; fixed makes one body of the two."""
+    joint: Literal["revolute", "prismatic", "spherical", "cylindrical", "cartesian", "universal", "fixed"] = "revolute"
+    """Revolute and prismatic ones move about and along their z axis; universal ones turn about x, by the joint
+    `BODY_cross`, then about y; fixed makes one body of the two."""
     joint_m: Vector3 = (0.0, 0.0, 0.0)
     """The joint from the origin of the body it hangs on."""
     joint_q: Quaternion = (1.0, 0.0, 0.0, 0.0)
@@ -44,6 +50,23 @@ class HungBody(Section):
     """Of a spring in the joint, which is at rest at zero [N m/rad, N/m]."""
     damping: NonNegative = 0.0
     """Of a damper in the joint [N m s/rad, N s/m]."""
+    limits: tuple[float, float] | None = None
+    """Of each of its coordinates, degrees or metres; for neither spherical nor cylindrical joints."""
+    stop_stiffness: Positive = 1e3
+    """Of the elastic stops at the limits [N m/rad, N/m]."""
+
+    @property
+    def J(self) -> Array:
+        """The inertia, none of a point mass."""
+        return np.asarray(POINT if self.J_kgm2 == "point" else self.J_kgm2)
+
+    @model_validator(mode="after")
+    def _can_be_stopped(self) -> Self:
+        if self.limits is not None and self.joint in ("spherical", "cylindrical", FIXED):
+            raise InputError(f"limits: a {self.joint} joint has none; leave them out")
+        if self.limits is not None and not self.limits[0] < self.limits[1]:
+            raise InputError(f"limits = {list(self.limits)}: give the lower one first")
+        return self
 
 
 class Spot(Section):
@@ -70,7 +93,7 @@ def tree(
     inertia = {BASE: spatial.inertia(base.mass, base.r_g, base.J_com)}
     for name, body in bodies.items():
         scale = np.asarray(scales.get(name, 1.0))
-        J = scale[..., None, None] * np.asarray(body.J_kgm2)
+        J = scale[..., None, None] * body.J
         inertia[name] = spatial.inertia(scale * body.mass_kg, np.array(body.centre_m), J)
     for name in reversed(list(bodies)):
         body = bodies[name]
@@ -78,20 +101,32 @@ def tree(
             dq = dual_quaternion.mul(shift(body.joint_m, body.joint_q), shift(body.origin_m))
             inertia[body.on] = spatial.combine(inertia[body.on], spatial.transform_inertia(dq, inertia[name]))
     moving = {name: body for name, body in bodies.items() if body.joint != FIXED}
-    made = [_body(name, inertia[name]) for name in (BASE, *moving)]
-    joints = [_joint(name, body) for name, body in moving.items()]
+    made = [_body(BASE, inertia[BASE])]
+    for name, body in moving.items():
+        made += [Body(f"{name}_cross", 0.0)] if body.joint == "universal" else []
+        made.append(_body(name, inertia[name]))
+    joints = [joint for name, body in moving.items() for joint in _joints(name, body)]
     return Tree(made, joints, [Frame(name, spot.on, shift(spot.at_m)) for name, spot in spots.items()])
 
 
 def _body(name: str, M: Array) -> Body:
     mass, r_g, J = spatial.parts(M)
-    return Body(name, mass, J, r_g)
+    point = np.abs(J).max() <= ROUNDING * np.abs(M).max()
+    return Body(name, mass, np.zeros_like(J) if point else J, r_g)
 
 
-def _joint(name: str, body: HungBody) -> Joint:
-    back = shift(-np.array(body.origin_m))
-    frames, passive = (shift(body.joint_m, body.joint_q), back), (np.asarray(body.stiffness), np.asarray(body.damping))
-    return Joint(name, KINDS[body.joint], body.on, name, *frames, *(column(x) for x in passive))
+def _joints(name: str, body: HungBody) -> list[Joint]:
+    """Return the joint of a body; of a universal one two, about x and then about y."""
+    at, back, kind = shift(body.joint_m, body.joint_q), shift(-np.array(body.origin_m)), KINDS[body.joint]
+    made = {"stiffness": column(body.stiffness), "damping": column(body.damping)}
+    if body.limits is not None:
+        scale = np.pi / 180.0 if kind == "R" else 1.0
+        made |= {"limits": tuple(scale * x for x in body.limits), "stop": column(body.stop_stiffness)}
+    if body.joint != "universal":
+        return [Joint(name, kind, body.on, name, at, back, **made)]
+    cross, (x, y) = f"{name}_cross", (shift((0.0, 0.0, 0.0), q) for q in (ONTO_X, ONTO_Y))
+    first = Joint(cross, kind, body.on, cross, dual_quaternion.mul(at, x), x, **made)
+    return [first, Joint(name, kind, cross, name, y, dual_quaternion.mul(back, y), **made)]
 
 
 def scaled(nominal: Tree, scales: Mapping[str, Array]) -> Tree:

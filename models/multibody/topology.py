@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gnc import dual_quaternion, spatial
 from gnc.errors import InputError
+from gnc.typing import Array
 
 if TYPE_CHECKING:
+    from gnc.models.multibody.parts import Joint
     from gnc.models.multibody.tree import Tree
+
+ROUNDING = 1e-13
 
 
 def validate(tree: Tree) -> None:
@@ -85,3 +90,19 @@ def _massive(tree: Tree) -> None:
         if np.any(body.mass <= 0.0) and (ends or body is tree.bodies[tree.root]):
             what = "a massless leaf; the end of a branch" if ends else "a massless root; the base"
             raise InputError(f"body {body.name}: {what} needs mass and inertia")
+    base = tree.bodies[tree.root]
+    if not np.all(np.trace(np.asarray(base.J_com), axis1=-2, axis2=-1) > 0.0):
+        raise InputError(f"body {base.name}: a base without inertia; only bodies on joints may be point masses")
+    for joint in tree.joints:
+        child = tree.bodies[tree.body_names.index(joint.child)]
+        if tree.terminations[tree.body_names.index(joint.child)]:
+            _movable(joint, spatial.inertia(child.mass, child.r_g, child.J_com))
+
+
+def _movable(joint: Joint, M: Array) -> None:
+    """Refuse a joint that turns a point mass about itself: any torque would turn it infinitely fast."""
+    M = spatial.transform_inertia(dual_quaternion.conj(joint.dq_CJ), M)
+    free = list(joint.type.free)
+    felt = np.linalg.eigvalsh(M[..., free, :][..., free])
+    if np.any(felt[..., 0] <= ROUNDING * felt[..., -1]):
+        raise InputError(f"joint {joint.name}: turns the point mass {joint.child!r} about itself; give it inertia")

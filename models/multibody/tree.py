@@ -154,8 +154,9 @@ class Tree:
 
     @functools.cached_property
     def elastic(self) -> bool:
-        """Whether any joint has a spring or a damper."""
-        return bool(np.any(self.stiffness) or np.any(self.damping))
+        """Whether any joint has a spring, a damper or stops."""
+        stops = any(np.any(joint.stop) for joint in self.joints)
+        return bool(np.any(self.stiffness) or np.any(self.damping) or stops)
 
     # Assembling arrays by name.
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion, spatial
-from gnc.errors import InputError
 from gnc.models.multibody import kinematics
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
@@ -36,12 +35,6 @@ class SeparateBodies:
     """A tree taken apart: inertias, joint frames, and the way from minimal states and back."""
 
     tree: Tree
-
-    def __post_init__(self) -> None:
-        """Validate once."""
-        for body in self.tree.bodies:
-            if np.any(body.mass <= 0.0):
-                raise InputError(f"body {body.name}: no mass; in a variational tree every body needs mass and inertia")
 
     # The tree in centre-of-mass frames, in the order of the links.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from gnc.models.environment import KeplerOrbit
-from gnc.models.environment.constants import EARTH_RADIUS
+from gnc.models.environment.constants import EARTH_J2, EARTH_RADIUS
 from gnc.models.orbits.base import OrbitPart
 
 
@@ -16,6 +16,7 @@ class Circular(OrbitPart):
     """A circular orbit about the Earth, its node drifting with J2."""
 
     kind: Literal["circular"] = "circular"
+    J2: ClassVar[bool] = True
     altitude_km: Annotated[float, Field(ge=200, le=100_000)] = 500.0
     """Above the equator."""
     inclination_deg: Annotated[float, Field(ge=0, le=180)] = 97.4
@@ -34,4 +35,5 @@ class Circular(OrbitPart):
             raan=np.radians(self.raan_deg),
             mean_anomaly=np.radians(self.argument_deg),
             epoch=self.epoch,
+            J2=EARTH_J2 if self.J2 else 0.0,
         )

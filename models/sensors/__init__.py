@@ -37,9 +37,12 @@ filters driven by a gyro).
 """
 
 from gnc.models.sensors.coarse_sun_sensor import CoarseSunSensor
+from gnc.models.sensors.gnss import Gnss
 from gnc.models.sensors.gyro import Gyro
+from gnc.models.sensors.horizon_sensor import HorizonSensor
 from gnc.models.sensors.interface import Measurement, Prediction, Sensor
 from gnc.models.sensors.magnetometer import Magnetometer
+from gnc.models.sensors.range_bearing import RangeBearing
 from gnc.models.sensors.relative_pose import RelativePose
 from gnc.models.sensors.relative_position import RelativePosition
 from gnc.models.sensors.star_tracker import StarTracker
@@ -49,10 +52,13 @@ from gnc.models.sensors.vector_sensor import VectorSensor
 __all__ = [
     "CoarseSunSensor",
     "FineSunSensor",
+    "Gnss",
     "Gyro",
+    "HorizonSensor",
     "Magnetometer",
     "Measurement",
     "Prediction",
+    "RangeBearing",
     "RelativePose",
     "RelativePosition",
     "Sensor",

@@ -6,15 +6,17 @@ import dataclasses
 import functools
 import operator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from gnc import check, quaternion
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, batched, maximum, where
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.linalg import array, cross
+from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.parameters import between, each, store, unit_vectors
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
@@ -30,6 +32,7 @@ SIX_FACES = ((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0
 class CoarseSunSensor:
     """Reads, of every photodiode, z = (1 + scale)(1 - shadow) max(0, n_B . s_B) + bias + noise, full Sun being 1.
 
+    The Earth, lit from above, adds albedo (R/r)^2 max(0, up . s) max(0, n . down) to each, which `predict` leaves out.
     Valid in sunlight, where at least one photodiode is lit. Misaligned photodiodes are given by their normals. An
     instrument that hands out the vector of cosines is a `FineSunSensor` with a large sigma.
     """
@@ -39,6 +42,7 @@ class CoarseSunSensor:
     normals_B: Array = SIX_FACES  # (..., cells, 3) unit vectors
     scale: Array = 0.0  # (..., cells) error of the factor of each, or one number for all
     bias: Array = 0.0  # (..., cells) dark current and light from the Earth, or one number for all
+    albedo: Array = 0.0  # (...) of the Earth, whose light flight software takes for the Sun's
     max_shadow: Array = 0.5  # (...) hidden fraction of the Sun up to which it is used
     _R: Array = field(init=False, repr=False)
 
@@ -55,6 +59,7 @@ class CoarseSunSensor:
             sigma=sigma,
             scale=each("scale", self.scale, cells),
             bias=each("bias", self.bias, cells),
+            albedo=between("albedo", self.albedo, 0.0, 1.0),
             max_shadow=between("max_shadow", self.max_shadow, 0.0, 1.0),
             _R=sigma[..., None, None] ** 2 * np.eye(cells),
         )
@@ -77,6 +82,9 @@ class CoarseSunSensor:
     def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
         """Measure the currents; `bias` replaces the parameter where it changes in time."""
         cells = self.normals_B, self.scale, self.bias if bias is None else bias
+        if np.any(self.albedo > 0.0):
+            shine = _earthshine(self.noise_size)(attitude(truth), env.sun_I, env.r_I, self.normals_B, self.albedo)
+            cells = *cells[:2], cells[2] + shine
         masks = env.shadow, self.max_shadow
         z, valid = _measure(self.noise_size)(attitude(truth), env.sun_I, *cells, self.sigma, *masks, noise)
         return Measurement(z, valid != 0.0)
@@ -113,6 +121,20 @@ def _measure(cells: int) -> Kernel:
 
 
 @functools.cache
+def _earthshine(cells: int) -> Kernel:
+    """Return the kernel of the light that the Earth throws on so many photodiodes."""
+
+    @batched(f"(4),(3),(3),({cells},3),()->({cells})")
+    def earthshine(q_IB, sun_I, r_I, normals_B, albedo):
+        """Return the light of an Earth whose lit side counts by the height of the Sun below the craft."""
+        far = np.sqrt(r_I @ r_I)
+        strength = albedo * (EARTH_RADIUS / far) ** 2 * maximum((r_I @ sun_I) / far, 0.0)
+        return strength * maximum(-(normals_B @ quaternion.inverse_rotate(q_IB, r_I)) / far, 0.0)
+
+    return earthshine
+
+
+@functools.cache
 def _predict(cells: int, n: int) -> Kernel:
     """Return the kernel of so many photodiodes for an error state of n numbers."""
 
@@ -141,6 +163,8 @@ class CoarseSunSensorPart(SensorPart):
     """Error of the factor of each, one sigma over the trials."""
     bias: NonNegative = 0.0
     """True bias of each, one sigma over the trials."""
+    albedo: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Of the Earth, whose light each photodiode takes for the Sun's; flight software does not know it."""
     shaping: ClassVar[frozenset[str]] = SensorPart.shaping | {"normals"}
 
     def truth(self, name: str, draws: Draws) -> CoarseSunSensor:
@@ -150,6 +174,7 @@ class CoarseSunSensorPart(SensorPart):
             self.belief(),
             scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent), cells),
             bias=draws.vector(f"{name} bias", self.bias, cells),
+            albedo=self.albedo,
         )
 
     def belief(self) -> CoarseSunSensor:

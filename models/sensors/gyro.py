@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gnc import check
-from gnc.batch import batched
+from gnc.batch import batched, maximum, minimum, where
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.models.parameters import limit, store
@@ -42,6 +42,8 @@ class Gyro:
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
     range_rad_s: Array = np.inf  # (...) of each axis
+    quantum_rad_s: Array = 0.0  # (...) of its readings; 0: continuous
+    saturation_rad_s: Array = np.inf  # (...) what an axis reads at most
     D_SB: Array = field(init=False, repr=False)
     _sigma: Array = field(init=False, repr=False)  # [rad/s]
     _R: Array = field(init=False, repr=False)
@@ -61,6 +63,8 @@ class Gyro:
             bias=check.vector("bias", self.bias, 3),
             scale=scale,
             range_rad_s=limit("range_rad_s", self.range_rad_s),
+            quantum_rad_s=check.non_negative("quantum_rad_s", self.quantum_rad_s),
+            saturation_rad_s=limit("saturation_rad_s", self.saturation_rad_s),
             D_SB=mounting.sensitivity(q_BS, scale),
         )
         sigma = self.arw * np.sqrt(self.rate_hz)
@@ -74,6 +78,8 @@ class Gyro:
         """Measure the rate; `bias` is the present one, the parameter if it does not wander."""
         b = self.bias if bias is None else bias
         z, valid = _measure(rate(truth), self.D_SB, b, self._sigma, self.range_rad_s, noise)
+        if np.any(np.isfinite(self.saturation_rad_s)) or np.any(self.quantum_rad_s > 0.0):
+            z = _read(z, self.saturation_rad_s, self.quantum_rad_s)
         return Measurement(z, valid != 0.0)
 
     def predict(self, x: Any, env: Any = None, bias: Array | None = None) -> Prediction:
@@ -95,6 +101,14 @@ def _measure(w_B, D_SB, bias, sigma, range_rad_s, noise):
     """Return the reading, or zeros, and whether it is valid."""
     z = D_SB @ w_B + bias + sigma * noise
     return reading(z, all_below(abs(z), range_rad_s))
+
+
+@batched("(3),(),()->(3)")
+def _read(z, most, quantum):
+    """Return a reading in whole quanta, and at most so large."""
+    step = where(quantum > 0.0, quantum, 1.0)
+    whole = where(quantum > 0.0, step * np.rint(z / step), z)
+    return minimum(maximum(whole, -most), most)
 
 
 @batched("(3),(3,3),(3)->(3)")
@@ -122,7 +136,11 @@ class GyroPart(MountedSensorPart):
     misalignment_deg: NonNegative = 0.0
     """True misalignment about each axis, one sigma over the trials."""
     range_deg_s: Positive | None = None
-    """Beyond this rate of an axis it says nothing."""
+    """Beyond this rate of an axis it says nothing, or reads the range where it saturates."""
+    saturates: bool = False
+    """Whether an axis beyond its range reads the range."""
+    quantum_deg_s: NonNegative = 0.0
+    """Step of its readings; 0: continuous."""
 
     def truth(self, name: str, draws: Draws) -> Gyro:
         """Return the gyro of each trial."""
@@ -136,10 +154,12 @@ class GyroPart(MountedSensorPart):
 
     def belief(self) -> Gyro:
         """Return the gyro without bias, scale error and misalignment."""
+        reach = np.inf if self.range_deg_s is None else np.radians(self.range_deg_s)
         return Gyro(
             rate_hz=self.rate,
             q_BS=self.q_BS,
             arw=np.radians(self.angle_random_walk_deg_rth) / ROOT_HOUR,
             bias_walk=np.radians(self.rate_random_walk_deg_s_rth) / ROOT_HOUR,
-            range_rad_s=np.inf if self.range_deg_s is None else np.radians(self.range_deg_s),
+            quantum_rad_s=np.radians(self.quantum_deg_s),
+            **{"saturation_rad_s" if self.saturates else "range_rad_s": reach},
         )

@@ -22,6 +22,15 @@ class Sighting(NamedTuple):
     observer: Any  # state of the own craft when it was taken, with dq_IB
 
 
+class Vantage(NamedTuple):
+    """From where, and in what light, a sensor looks at another craft."""
+
+    dq_IB: Array  # of the own craft
+    chi_B: Array
+    sun_I: Array
+    shadow: Array
+
+
 class Prediction(NamedTuple):
     """What a filter expects a sensor to say; H and R have the leading axes they need, which broadcast to those of z."""
 

@@ -23,6 +23,7 @@ from gnc.models.sensors.part import MountedSensorPart
 from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
+SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])  # places of the six numbers of a symmetric matrix
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +41,7 @@ class Magnetometer:
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
     range_T: Array = np.inf  # (...) of each axis [T]
+    soft_iron: Array = (ZERO, ZERO, ZERO)  # (..., 3, 3) what iron on board makes of the field, sensor axes
     D_SB: Array = field(init=False, repr=False)
     _sigma: Array = field(init=False, repr=False)  # [rad]
 
@@ -58,7 +60,7 @@ class Magnetometer:
             bias=check.vector("bias", self.bias, 3),
             scale=scale,
             range_T=limit("range_T", self.range_T),
-            D_SB=mounting.sensitivity(q_BS, scale),
+            D_SB=_softened(mounting.sensitivity(q_BS, scale), check.finite("soft_iron", self.soft_iron, (3, 3))),
         )
         store(self, _sigma=np.radians(self.sigma_deg))
 
@@ -85,6 +87,12 @@ class Magnetometer:
     def in_body(self, z: Array, bias: Array | None = None) -> Array:
         """Return the field in body axes that gives this measurement."""
         return mounting.in_body(z, self.D_SB, self.bias if bias is None else bias)
+
+
+@batched("(3,3),(3,3)->(3,3)")
+def _softened(D_SB, soft):
+    """Return (1 + soft) D_SB."""
+    return D_SB + soft @ D_SB
 
 
 def _variance(B_I, sigma_T, sigma):
@@ -129,6 +137,11 @@ class MagnetometerPart(MountedSensorPart):
     """Error of the factor of each axis, one sigma over the trials."""
     misalignment_deg: NonNegative = 0.0
     """True misalignment about each axis, one sigma over the trials."""
+    soft_iron_percent: NonNegative = 0.0
+    """What iron on board makes of the field: each entry of a symmetric matrix, one sigma over the trials; the bias is
+    hard iron."""
+    interference_nT_Am2: NonNegative = 0.0
+    """What each torquer adds to the reading of its axis per A m^2, if torquers are on while it reads."""
 
     def truth(self, name: str, draws: Draws) -> Magnetometer:
         """Return the magnetometer of each trial."""
@@ -138,6 +151,7 @@ class MagnetometerPart(MountedSensorPart):
             bias=bias,
             scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent)),
             misalignment=draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg)),
+            soft_iron=draws.vector(f"{name} soft iron", 0.01 * np.asarray(self.soft_iron_percent), 6)[..., SYMMETRIC],
         )
 
     def belief(self) -> Magnetometer:

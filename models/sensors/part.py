@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from gnc.config import NonNegative, Positive, Quaternion
 from gnc.draws import Draws
@@ -19,7 +19,7 @@ class SensorPart(Part):
     """A sensor as it is; what flight software takes it for differs where [software.NAME.sensors] says so."""
 
     slot: ClassVar[str] = "sensor"
-    shaping: ClassVar[frozenset[str]] = frozenset({"rate_hz", "period_s", "latency_s", "first_s", "q_BS"})
+    shaping: ClassVar[frozenset[str]] = frozenset({"rate_hz", "period_s", "latency_s", "first_s", "q_BS", "outages_s"})
     needs_orbit: ClassVar[bool] = False
     rate_hz: Positive | None = None
     """How often it measures; 1 Hz unless a rate or a period is given."""
@@ -29,6 +29,20 @@ class SensorPart(Part):
     """How late a measurement arrives."""
     first_s: NonNegative = 0.0
     """When it measures first."""
+    outages_s: tuple[tuple[NonNegative, NonNegative], ...] = ()
+    """Times [from, to] between which it says nothing."""
+
+    @field_validator("rate_hz", "period_s", mode="before")
+    @classmethod
+    def _fraction(cls, value: Any) -> Any:
+        """Read "1/30" as a number."""
+        if not isinstance(value, str) or "/" not in value:
+            return value
+        try:
+            above, below = map(float, value.split("/"))
+            return above / below
+        except (ValueError, ZeroDivisionError):
+            raise InputError(f"{value!r} is no fraction; give a number, or two of them as 1/30") from None
 
     @model_validator(mode="after")
     def _one_clock(self) -> Self:

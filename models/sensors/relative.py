@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from gnc import check, dual_quaternion
-from gnc.batch import maximum, where
+from gnc import check, dual_quaternion, quaternion
+from gnc.batch import batched, maximum, where
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -47,6 +47,8 @@ class RelativeSensor:
     dropout: Array = 0.0  # (...) probability
     outlier: Array = 0.0  # (...) probability
     outlier_factor: Array = 20.0  # (...) of the noise
+    sun_exclusion_deg: Array = 0.0  # (...) of the boresight
+    max_shadow: Array = 1.0  # (...) hidden fraction of the Sun up to which the target is seen
     misalignment: Array = NO_TWIST  # (..., 6) [rotation vector, translation] from the nominal pose, sensor axes
     dq_BS: Array = ALIGNED  # (..., 8) nominal pose on the observer
     _dq_BS: Array = field(init=False, repr=False)  # real pose
@@ -66,6 +68,8 @@ class RelativeSensor:
             dropout=between("dropout", self.dropout, 0.0, 1.0),
             outlier=between("outlier", self.outlier, 0.0, 1.0),
             outlier_factor=check.positive("outlier_factor", self.outlier_factor),
+            sun_exclusion_deg=between("sun_exclusion_deg", self.sun_exclusion_deg, 0.0, 180.0),
+            max_shadow=between("max_shadow", self.max_shadow, 0.0, 1.0),
             misalignment=check.vector("misalignment", self.misalignment, 6),
             dq_BS=unit_pose("dq_BS", self.dq_BS),
         )
@@ -79,6 +83,14 @@ class RelativeSensor:
     def _sensor_pose(self, env: Any) -> Array:
         """Return dq_IS."""
         return self._dq_BS if env is None else dual_quaternion.mul(env.dq_IB, self._dq_BS)
+
+    def _lit(self, dq_IS: Array, env: Any, valid: Array) -> Array:
+        """Return 1 where a measurement is valid in this light; an observer without Sun looks in good light."""
+        dark = np.any(self.max_shadow < 1.0) or np.any(self.sun_exclusion_deg > 0.0)
+        if not dark or not hasattr(env, "sun_I"):
+            return valid
+        away = np.cos(np.radians(180.0 - self.sun_exclusion_deg))
+        return _in_light(dq_IS, env.sun_I, env.shadow, self.max_shadow, away, valid)
 
 
 def stacked(*numbers: Array) -> Array:
@@ -100,6 +112,13 @@ def _quantile(probability: Array) -> Array:
     from scipy.special import ndtri  # costs more than all the rest of this package to import
 
     return ndtri(probability)
+
+
+@batched("(8),(3),(),(),(),()->()")
+def _in_light(dq_IS, sun_I, shadow, max_shadow, cosine, valid):
+    """Return `valid` where the target is lit and the Sun is not in the picture."""
+    away = within_cone(-quaternion.inverse_rotate(dq_IS[:4], sun_I), cosine) | (shadow >= 1.0)
+    return where(away & (shadow <= max_shadow), valid, 0.0)
 
 
 # Inside kernels
@@ -149,6 +168,10 @@ class RelativeSensorPart(MountedSensorPart):
     """Probability that its noise is larger by a factor."""
     outlier_factor: Positive = 20.0
     """The factor."""
+    needs_light: bool = False
+    """Whether it sees nothing once half the Sun is hidden by the Earth; a lidar brings its own light."""
+    sun_exclusion_deg: Annotated[float, Field(ge=0, le=180)] = 0.0
+    """It sees nothing with the Sun nearer to its boresight than this."""
     misalignment_deg: NonNegative = 0.0
     """True misalignment about each axis, one sigma over the trials."""
 
@@ -157,7 +180,8 @@ class RelativeSensorPart(MountedSensorPart):
         same = ("latency_s", "sigma_m", "sigma_fraction", "half_cone_deg", "dropout", "outlier", "outlier_factor")
         reach = np.inf if self.max_range_m is None else self.max_range_m
         dq_BS = dual_quaternion.from_pose(np.array(self.q_BS), np.array(self.place_m))
-        chosen = {key: getattr(self, key) for key in same}
+        chosen = {key: getattr(self, key) for key in (*same, "sun_exclusion_deg")}
+        chosen["max_shadow"] = 0.5 if self.needs_light else 1.0
         return {"rate_hz": self.rate, "max_range_m": reach, "dq_BS": dq_BS, **chosen}
 
     def truth(self, name: str, draws: Draws) -> Any:

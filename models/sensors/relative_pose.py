@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from gnc import check, dual_quaternion
+from gnc import check, dual_quaternion, quaternion
 from gnc.batch import batched, maximum, minimum, where
 from gnc.config import NonNegative, Positive
 from gnc.errors import InputError
@@ -33,14 +33,16 @@ class RelativePose(RelativeSensor):
     """Reads z = dq_ST exp(noise/2), a dual quaternion, with dq_ST = dq_IS* dq_IT.
 
     The noise is a twist in target axes; to first order its parts are independent errors of attitude and position. The
-    attitude's standard deviation about each axis rises with the range from near to far, and is constant outside.
+    attitude's standard deviation about each axis rises with the range from near to far, and is constant outside. All
+    noise is larger by 1 + aspect (1 - c)/2, c the cosine between the target's x axis and the way to the sensor.
     """
 
     near_m: Array = 5.0  # (...)
     far_m: Array = 50.0  # (...)
     sigma_near_deg: Array = 0.5  # (...)
     sigma_far_deg: Array = 3.0  # (...)
-    _sigmas: Array = field(init=False, repr=False)  # (..., 6) floor, fraction, near, far, sigmas there [m, rad]
+    aspect: Array = 0.0  # (...) by which share noise is larger where the target's x axis looks away
+    _sigmas: Array = field(init=False, repr=False)  # (..., 7) floor, fraction, near, far, sigmas there, aspect [m, rad]
 
     noise_size: ClassVar[int] = 8  # attitude, position, outlier, drop-out
     bias_size: ClassVar[int] = 0
@@ -49,18 +51,18 @@ class RelativePose(RelativeSensor):
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
         super().__post_init__()
-        for name in ("near_m", "far_m", "sigma_near_deg", "sigma_far_deg"):
+        for name in ("near_m", "far_m", "sigma_near_deg", "sigma_far_deg", "aspect"):
             store(self, **{name: check.non_negative(name, getattr(self, name))})
         if np.any(self.far_m <= self.near_m):
             raise InputError(f"far_m: {np.min(self.far_m):g} is not beyond near_m")
         sigmas = np.radians(self.sigma_near_deg), np.radians(self.sigma_far_deg)
-        store(self, _sigmas=stacked(self.sigma_m, self.sigma_fraction, self.near_m, self.far_m, *sigmas))
+        store(self, _sigmas=stacked(self.sigma_m, self.sigma_fraction, self.near_m, self.far_m, *sigmas, self.aspect))
 
     def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:
         """Measure the pose of the target `truth` from the observer `env`."""
-        parameters = self._sigmas, self._view, self._chances
-        z, valid = _measure(self._sensor_pose(env), truth.dq_IB, *parameters, noise)
-        return Measurement(z, valid != 0.0)
+        parameters, dq_IS = (self._sigmas, self._view, self._chances), self._sensor_pose(env)
+        z, valid = _measure(dq_IS, truth.dq_IB, *parameters, noise)
+        return Measurement(z, self._lit(dq_IS, env, valid) != 0.0)
 
     def predict(self, x: Any, env: Any) -> Prediction:
         """Predict the measurement; H = [1, 0], and R belongs to the predicted range."""
@@ -78,7 +80,7 @@ class RelativePose(RelativeSensor):
 
 def _attitude_sigma(r_S, noise):
     """Return the standard deviation of the attitude, linear in the range between near and far."""
-    near, far, sigma_near, sigma_far = noise
+    near, far, sigma_near, sigma_far, _ = noise
     t = minimum(maximum((np.sqrt(r_S @ r_S) - near) / (far - near), 0.0), 1.0)
     return sigma_near + t * (sigma_far - sigma_near)
 
@@ -87,10 +89,12 @@ def _seen(dq_IS, dq_IT, sigmas):
     """Return the target's pose and position in the sensor, and the standard deviations of attitude and position."""
     dq_ST = dual_quaternion.mul(dual_quaternion.conj(dq_IS), dq_IT)
     r_S = dual_quaternion.to_pose(dq_ST)[1]
-    return dq_ST, r_S, _attitude_sigma(r_S, sigmas[2:]), position_sigma(r_S, sigmas[:2])
+    facing = -(quaternion.rotate(dq_ST[:4], array([1.0, 0.0, 0.0])) @ r_S) / maximum(np.sqrt(r_S @ r_S), 1e-9)
+    more = 1.0 + 0.5 * sigmas[6] * (1.0 - facing)
+    return dq_ST, r_S, more * _attitude_sigma(r_S, sigmas[2:]), more * position_sigma(r_S, sigmas[:2])
 
 
-@batched("(8),(8),(6),(2),(3),(8)->(8),()")
+@batched("(8),(8),(7),(2),(3),(8)->(8),()")
 def _measure(dq_IS, dq_IT, sigmas, view, chances, noise):
     """Return the reading, or zeros, and whether it is valid."""
     dq_ST, r_S, rotation, translation = _seen(dq_IS, dq_IT, sigmas)
@@ -99,7 +103,7 @@ def _measure(dq_IS, dq_IT, sigmas, view, chances, noise):
     return reading(dual_quaternion.mul(dq_ST, dual_quaternion.exp(twist)), in_view(r_S, view) & kept)
 
 
-@batched("(8),(8),(6)->(8),(6,6)")
+@batched("(8),(8),(7)->(8),(6,6)")
 def _predict(dq_IS, dq_IT, sigmas):
     """Return z and R."""
     dq_ST, _, rotation, translation = _seen(dq_IS, dq_IT, sigmas)
@@ -126,8 +130,10 @@ class RelativePosePart(RelativeSensorPart):
     """Noise of the attitude about each axis, near."""
     sigma_far_deg: Positive = 3.0
     """The same, far."""
+    aspect: NonNegative = 0.0
+    """By which share all noise is larger where the target's x axis, that of its port say, looks away."""
 
     def belief(self) -> RelativePose:
         """Return the sensor without misalignment."""
-        own = {key: getattr(self, key) for key in ("near_m", "far_m", "sigma_near_deg", "sigma_far_deg")}
+        own = {key: getattr(self, key) for key in ("near_m", "far_m", "sigma_near_deg", "sigma_far_deg", "aspect")}
         return RelativePose(**self._options(), **own)

@@ -45,9 +45,9 @@ class RelativePosition(RelativeSensor):
     def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
         """Measure the position of the target `truth` from the observer `env`; `bias` replaces the parameter."""
         b = self.bias if bias is None else bias
-        parameters = self._sigmas, self._view, self._chances
-        z, valid = _measure(self._sensor_pose(env), truth.dq_IB, b, *parameters, noise)
-        return Measurement(z, valid != 0.0)
+        parameters, dq_IS = (self._sigmas, self._view, self._chances), self._sensor_pose(env)
+        z, valid = _measure(dq_IS, truth.dq_IB, b, *parameters, noise)
+        return Measurement(z, self._lit(dq_IS, env, valid) != 0.0)
 
     def predict(self, x: Any, env: Any, bias: Array | None = None) -> Prediction:
         """Predict the measurement; H = [0, R_ST, 0, 0], and R belongs to the predicted range."""

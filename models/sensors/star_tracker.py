@@ -10,10 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from gnc import quaternion
-from gnc.batch import batched, where
+from gnc.batch import batched, maximum, minimum, where
 from gnc.config import NonNegative, Positive
 from gnc.draws import Draws
 from gnc.linalg import array
+from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.parameters import between, each, limit, store
 from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import attitude, over_attitude, rate
@@ -25,6 +26,7 @@ from gnc.models.sensors.validity import reading, within_cone
 Array = Any
 
 ARCSEC = np.pi / (180.0 * 3600.0)
+NO_SUN = np.array([0.0, 0.0, -1.0]), np.array(1.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,8 +34,8 @@ class StarTracker:
     """Reads z = q_IS exp(noise/2), a quaternion, with q_IS = q_IB q_BS; its boresight is the z axis.
 
     The noise is a rotation vector in sensor axes, usually several times larger about the boresight than across. Not
-    valid where the body turns too fast, or the Sun is nearer to the boresight than the exclusion angle and not hidden
-    by the Earth.
+    valid where the body turns too fast, or the Sun, unless the Earth hides it, the limb of the Earth or the Moon is
+    nearer to the boresight than its exclusion angle.
     """
 
     rate_hz: float
@@ -42,6 +44,8 @@ class StarTracker:
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
     max_rate_deg_s: Array = np.inf  # (...)
     sun_exclusion_deg: Array = 0.0  # (...)
+    earth_exclusion_deg: Array = -180.0  # (...) from the limb; -180: the Earth does no harm
+    moon_exclusion_deg: Array = 0.0  # (...)
     _q_BS: Array = field(init=False, repr=False)  # real mounting
     _sigma: Array = field(init=False, repr=False)  # (..., 3) [rad]
     _limits: tuple[Array, Array] = field(init=False, repr=False)  # rate, cosine of the cone about -z for the Sun
@@ -62,6 +66,8 @@ class StarTracker:
             sigma_arcsec=sigma,
             max_rate_deg_s=limit("max_rate_deg_s", self.max_rate_deg_s),
             sun_exclusion_deg=between("sun_exclusion_deg", self.sun_exclusion_deg, 0.0, 180.0),
+            earth_exclusion_deg=between("earth_exclusion_deg", self.earth_exclusion_deg, -180.0, 180.0),
+            moon_exclusion_deg=between("moon_exclusion_deg", self.moon_exclusion_deg, 0.0, 180.0),
             _q_BS=q_BS,
             _sigma=ARCSEC * sigma,
             _H=mounting.sensitivity(q_BS, np.zeros(3)),
@@ -72,9 +78,13 @@ class StarTracker:
 
     def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:
         """Measure the attitude."""
-        motion, sun = (attitude(truth), rate(truth)), (env.sun_I, env.shadow)
+        motion, sun = (attitude(truth), rate(truth)), NO_SUN if env is None else (env.sun_I, env.shadow)
         z, valid = _measure(*motion, self._q_BS, self._sigma, *self._limits, *sun, noise)
-        return Measurement(z, valid != 0.0)
+        if np.any(self.earth_exclusion_deg > -180.0):
+            valid = valid * _off_limb(z, env.r_I, np.radians(self.earth_exclusion_deg))
+        if np.any(self.moon_exclusion_deg > 0.0):
+            valid = valid * _off_moon(z, env.moon_I, np.cos(np.radians(self.moon_exclusion_deg)))
+        return Measurement(_kept(z, valid), valid != 0.0)
 
     def predict(self, x: Any, env: Any = None) -> Prediction:
         """Predict the measurement; H = [R_SB, 0], and the environment does not matter."""
@@ -94,6 +104,28 @@ def _measure(q_IB, w_B, q_BS, sigma, max_rate, cosine, sun_I, shadow, noise):
     return reading(quaternion.mul(q_IS, quaternion.exp(sigma * noise)), slow & away)
 
 
+@batched("(4),(3),()->()")
+def _off_limb(q_IS, r_I, exclusion):
+    """Return 1 where the boresight is farther from the limb of the Earth than an angle."""
+    radius = np.sqrt(r_I @ r_I)
+    sine = minimum(EARTH_RADIUS / radius, 1.0)
+    angle = maximum(np.arctan2(sine, np.sqrt(1.0 - sine * sine)) + exclusion, 0.0)  # from the Earth's centre
+    down = -quaternion.inverse_rotate(q_IS, r_I)[2] / radius
+    return where((down < np.cos(angle)) | (angle == 0.0), 1.0, 0.0)
+
+
+@batched("(4),(3),()->()")
+def _off_moon(q_IS, moon_I, cosine):
+    """Return 1 where the boresight is farther from the Moon than an angle."""
+    return where(quaternion.inverse_rotate(q_IS, moon_I)[2] < cosine, 1.0, 0.0)
+
+
+@batched("(4),()->(4)")
+def _kept(z, valid):
+    """Return a reading where it is valid, else zeros."""
+    return where(valid > 0.0, z, 0.0 * z)
+
+
 @batched("(4),(4)->(3)")
 def _residual(z, z_predicted):
     none = z @ z == 0.0
@@ -101,7 +133,7 @@ def _residual(z, z_predicted):
 
 
 class StarTrackerPart(MountedSensorPart):
-    """A star tracker; its boresight is the z axis."""
+    """A star tracker; its boresight is the z axis. Several heads are several trackers."""
 
     kind: Literal["star-tracker"] = "star-tracker"
     sigma_cross_arcsec: Positive = 10.0
@@ -112,6 +144,10 @@ class StarTrackerPart(MountedSensorPart):
     """True misalignment about each axis, one sigma over the trials."""
     sun_exclusion_deg: Annotated[float, Field(ge=0, le=180)] = 0.0
     """It sees no stars with the Sun nearer to its boresight than this, unless the Earth hides the Sun."""
+    earth_exclusion_deg: Annotated[float, Field(ge=0, le=90)] | None = None
+    """The same from the limb of the Earth; none: the Earth does no harm."""
+    moon_exclusion_deg: Annotated[float, Field(ge=0, le=180)] = 0.0
+    """The same of the Moon."""
     max_rate_deg_s: Positive | None = None
     """Above this rate it sees no stars."""
 
@@ -128,5 +164,7 @@ class StarTrackerPart(MountedSensorPart):
             q_BS=self.q_BS,
             sigma_arcsec=np.stack(np.broadcast_arrays(cross, cross, roll), axis=-1),
             sun_exclusion_deg=self.sun_exclusion_deg,
+            earth_exclusion_deg=-180.0 if self.earth_exclusion_deg is None else self.earth_exclusion_deg,
+            moon_exclusion_deg=self.moon_exclusion_deg,
             max_rate_deg_s=np.inf if self.max_rate_deg_s is None else self.max_rate_deg_s,
         )

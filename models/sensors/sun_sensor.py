@@ -60,20 +60,25 @@ class FineSunSensor:
         store(self, R_SB=mounting.sensitivity(q_BS, np.zeros(3)), _sigma=np.radians(sigma_deg))
         store(self, _R=self._sigma[..., None, None] ** 2 * np.eye(3))
 
+    def _seen(self, env: Any) -> tuple[Array, Array]:
+        """Return the direction that is measured, inertial axes, and how much of its source is hidden."""
+        return env.sun_I, env.shadow
+
     def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:
-        """Measure the direction of the Sun."""
-        masks = env.shadow, self.max_shadow, self._cosine
-        z, valid = _measure(attitude(truth), env.sun_I, self.R_SB, self._sigma, *masks, noise)
+        """Measure the direction."""
+        aim_I, shadow = self._seen(env)
+        masks = shadow, self.max_shadow, self._cosine
+        z, valid = _measure(attitude(truth), aim_I, self.R_SB, self._sigma, *masks, noise)
         return Measurement(z, valid != 0.0)
 
     def predict(self, x: Any, env: Any) -> Prediction:
         """Predict the measurement; H = [R_SB [s_B], 0]."""
-        z, H = _predict(columns(x))(attitude(x), env.sun_I, self.R_SB)
+        z, H = _predict(columns(x))(attitude(x), self._seen(env)[0], self.R_SB)
         return Prediction(z, H, self._R)
 
     def expected(self, n: int, env: Any) -> tuple[Kernel, tuple[Array, ...]]:
         """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
-        return _expected(n), (env.sun_I, self.R_SB, self._R)
+        return _expected(n), (self._seen(env)[0], self.R_SB, self._R)
 
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""
@@ -119,6 +124,7 @@ class SunSensorPart(MountedSensorPart):
     """A fine sun sensor; sees nothing in the shadow of the Earth."""
 
     kind: Literal["sun-sensor"] = "sun-sensor"
+    sensor: ClassVar[type[FineSunSensor]] = FineSunSensor
     needs_orbit: ClassVar[bool] = True
     sigma_deg: Positive = 1.0
     """Noise of each component."""
@@ -134,6 +140,6 @@ class SunSensorPart(MountedSensorPart):
 
     def belief(self) -> FineSunSensor:
         """Return the sensor without misalignment."""
-        return FineSunSensor(
+        return self.sensor(
             rate_hz=self.rate, q_BS=self.q_BS, sigma_deg=self.sigma_deg, half_cone_deg=self.half_cone_deg
         )

@@ -11,26 +11,29 @@ from typing import Any
 import numpy as np
 
 from gnc.controllers.allocation import shares
-from gnc.controllers.bdot import MomentumUnloading
 from gnc.controllers.guidance.base import Plan
 from gnc.draws import Draws
 from gnc.errors import InputError
+from gnc.estimators.fdir.base import Fdir
 from gnc.expression import parse
 from gnc.history import Signal
 from gnc.loop import Controller, Instrument, Loop
-from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.sky import FreeSpace
+from gnc.models.faults.base import FailingSensor
 from gnc.models.known import Known
-from gnc.models.pose_body import PoseState
-from gnc.models.sensors import Gyro, Magnetometer
-from gnc.models.sensors.interface import Sighting
+from gnc.models.sensors import Gyro
+from gnc.noise import Streams
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
+from gnc.scenarios.missions.failing import Measure, Measuring, failing, faults_of, trouble
+from gnc.scenarios.missions.measuring import measured, torquer
+from gnc.scenarios.missions.modes import ANY, Guard, guard, words_of
 from gnc.scenarios.missions.navigating import CraftNavigation
 from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
-from gnc.scenarios.missions.software import CraftSoftware, ModeRun, Unloader, first_reference, guard
+from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference
+from gnc.scenarios.missions.unloading import unloader
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
 from gnc.typing import Array
 
@@ -75,22 +78,24 @@ def believed(section: Any, changes: Mapping[str, Any], path: str) -> Any:
     return validate({**section.__dict__, **changes}, type(section), path)
 
 
-def prepare(group: Group, seed: int) -> Prepared:
-    """Build the loop of trials that fly together."""
-    return _Builder(group, seed).prepared()
+def prepare(group: Group, seed: int, draws: Draws | None = None) -> Prepared:
+    """Build the loop of trials that fly together, with the random numbers of their own or with other draws."""
+    return _Builder(group, draws or Draws(seed, group.trials)).prepared()
 
 
 class _Builder:
     """One mission on its way to a loop."""
 
-    def __init__(self, group: Group, seed: int) -> None:
+    def __init__(self, group: Group, draws: Draws) -> None:
         self.mission, self.nominal, self.n = group.mission, group.nominal, len(group.trials)
-        self.draws = Draws(seed, group.trials)
+        self.draws = draws
+        self.measuring: dict[tuple[str, str], Measuring] = {}  # by craft and sensor
         self.h, self.duration = self.mission.run.truth_step_s, self.mission.run.duration_s
         with at("environment.orbit"):
-            self.sky = self.mission.environment.orbit.sky(self.h, self.duration)
+            how = self.h, self.duration, any(section.falls for section in self.mission.craft.values())
+            self.sky = self.mission.environment.orbit.sky(*how)
             same = self.mission.environment == self.nominal.environment
-            self.known_sky = self.sky if same else self.nominal.environment.orbit.sky(self.h, self.duration)
+            self.known_sky = self.sky if same else self.nominal.environment.orbit.sky(*how)
         for name, section in self.mission.craft.items():
             self._refuse_without_orbit(name, section)
 
@@ -118,10 +123,12 @@ class _Builder:
         for name, section in self.mission.craft.items():
             first = first_reference(modes[name][0].guidance) if name in modes else None
             period = known[name].control_s if name in known else self.duration
-            site = Site(name, self.draws_of(name), self.sky, first, period, truth)
+            faults = {part: list(them.values()) for part, them in faults_of(self.mission, name).items()}
+            site = Site(name, self.draws_of(name), self.sky, first, period, truth, faults)
             with at(f"craft.{name}"):
                 craft[name] = section.truth(site)
             truth[name] = craft[name].start()
+        self._measuring(tuple(truth.values()))
         software, beliefs, memories, seen = {}, [], [], {}
         for name, flown in self.mission.software.items():
             seen[name] = flown.navigation.of or name
@@ -205,21 +212,11 @@ class _Builder:
         judged = guidance
         if mode.guidance is not None and isinstance(guidance, Plan) and self.known_sky is not self.sky:
             judged = mode.guidance.build(dataclasses.replace(known, sky=self.sky))
-        return ModeRun(key, guidance, law, by_place, self._unloader(mode, known, places), judged)
-
-    def _unloader(self, mode: Mode, known: Known, places: Mapping[str, int]) -> Unloader | None:
-        unload = mode.unload
-        if unload is None:
-            return None
-        torquers = known.effectors.get(unload.by)
-        wheels = [name for name, e in known.effectors.items() if e.internal]
-        if not isinstance(torquers, TorquerSet) or not wheels:
-            raise InputError(f"unload.by = {unload.by!r}: unloading takes magnetorquers of that name, and wheels")
-        if not any(isinstance(sensor, Magnetometer) for sensor in known.sensors.values()):
-            raise InputError("unload: needs a magnetometer, which tells what the torquers can do")
-        share = shares(known.effectors, wheels[:1], "torque")[wheels[0]]
-        law, bias = MomentumUnloading(gain=unload.gain_per_s), np.array(unload.bias_Nms)
-        return Unloader(law, bias, torquers, places[unload.by], places[wheels[0]], share)
+        if mode.slew is not None:
+            if guidance is None:
+                raise InputError("slew: turns to what guidance asks for; give the mode a guidance")
+            guidance = mode.slew.build(guidance, known)
+        return ModeRun(key, guidance, law, by_place, unloader(mode.unload, known), judged)
 
     def _software(
         self, name: str, section: Software, known: Known, modes: list[ModeRun], craft: Any, truth: Any
@@ -238,20 +235,58 @@ class _Builder:
             known = dataclasses.replace(known, planned=planned)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
-        navigation = CraftNavigation(inner, used)
-        names = [mode.name for mode in modes]
-        guards = []
-        for i, transition in enumerate(section.transitions):
-            source = getattr(transition, "from")
-            with at(f"software.{name}.transitions.{i}"):
-                places = -1 if source == "*" else names.index(source), names.index(transition.to)
-                guards.append(guard(*places, parse(transition.when), transition.for_s))
-        sizes = [effector.size for effector in known.effectors.values()]
-        made = CraftSoftware(navigation, modes, guards, sizes, known.control_s)
+        sizes = {key: effector.size for key, effector in known.effectors.items()}
+        words = words_of(list(used), list(sizes))
+        words |= {mode.name: getattr(mode.guidance, "words", ()) for mode in modes if mode.guidance is not None}
+        guards = self._guards(name, section, words)
+        asked = {one.partition(".")[0] for way in guards for one in way.names}
+        more: dict[str, Any] = {"restarting": [i for i, mode in enumerate(section.modes.values()) if mode.restart]}
+        more |= {"watches": self._watches(name, section, known), "watched": [key for key in used if key in asked]}
+        readings = {key: self.measuring[name, key].faults for key in used}
+        with at(f"software.{name}.navigation"):
+            navigation = CraftNavigation(inner, used, trouble(self.mission, name, readings, sizes, **more), belief)
+        made = CraftSoftware(navigation, modes, guards, sizes, known.control_s, known.sky)
         start_belief = navigation.start(belief, self.n)
         return made, start_belief, made.start(start_belief, craft[name].report(truth[name]), self.n)
 
+    def _guards(self, name: str, section: Software, parts: Mapping[str, Any]) -> list[Guard]:
+        """Return the transitions of a craft's flight software, those of its time line first."""
+        names, found = list(section.modes), []
+        for i, way in enumerate(section.ways, -len(section.timeline)):
+            source = getattr(way, "from")
+            with at(f"software.{name}.transitions.{i}"):
+                places = ANY if source == "*" else names.index(source), names.index(way.to)
+                found.append(guard(places, parse(way.when), way.keep, way.for_s, parts))
+        return found
+
+    def _watches(self, name: str, section: Software, known: Known) -> list[Fdir]:
+        found = []
+        for key, part in section.fdir.items():
+            with at(f"software.{name}.fdir.{key}"):
+                found.append(part.build(known))
+        return found
+
     # The loop
+
+    def _measuring(self, truth: tuple[Any, ...]) -> None:
+        """Build the true sensors with their faults, which are told the size of a reading."""
+        places = {name: i for i, name in enumerate(self.mission.craft)}
+        for name in self.mission.software:
+            faults = faults_of(self.mission, name)
+            for key, part in self.mission.craft[name].sensors.items():
+                if key in self.mission.software[name].unused:
+                    continue
+                with at(f"craft.{name}.sensors.{key}"):
+                    sensor = part.truth(key, self.draws_of(name))
+                    how = self._sighted(name, part, sensor, places)
+                own, built = faults.get(key, {}), []
+                if own:
+                    z = how(truth, 0.0, np.zeros((self.n, sensor.noise_size)))[0]
+                    one = FailingSensor(np.shape(z)[-1], part.interval_s)
+                    for fault, section in own.items():
+                        with at(f"faults.{fault}"):
+                            built.append(section.of_sensor(one))
+                self.measuring[name, key] = Measuring(sensor.noise_size, how, list(own), built)
 
     def _controller(self, software: Mapping[str, CraftSoftware]) -> Controller:
         periods = {name: s.period_s for name, s in software.items()}
@@ -265,36 +300,27 @@ class _Builder:
 
     def _instruments(self, software: Mapping[str, CraftSoftware]) -> list[Instrument]:
         """Put the true sensors into the loop, gyros first: what they drive is moved before it is corrected."""
-        places = {name: i for i, name in enumerate(self.mission.craft)}
         found = []
         for name, made in software.items():
             sensors = made.navigation.sensors
             for key in sorted(sensors, key=lambda one: not isinstance(sensors[one], Gyro)):  # noqa: B023
                 part = self.mission.craft[name].sensors[key]
                 with at(f"craft.{name}.sensors.{key}"):
-                    found.append(self._instrument(name, key, part, places))
+                    found.append(self._instrument(name, key, part))
         return found
 
-    def _instrument(self, name: str, key: str, part: Any, places: Mapping[str, int]) -> Instrument:
-        draws = self.draws_of(name)
-        sensor, sky, own = part.truth(key, draws), self.sky, places[name]
+    def _instrument(self, name: str, key: str, part: Any) -> Instrument:
+        draws, (size, how, names, faults) = self.draws_of(name), self.measuring[name, key]
+        streams = [draws.stream(key, size)]
+        streams += [draws.stream(f"fault {one}", f.normals) for one, f in zip(names, faults, strict=True) if f.normals]
+        noise = Streams(*streams) if len(streams) > 1 else streams[0]
+        plain = [fault for fault in faults if not fault.remembers]
+        how = failing(how, size, plain) if plain else how
+        return Instrument(f"{name}.{key}", part.interval_s, how, noise, part.latency_s, part.first_s)
+
+    def _sighted(self, name: str, part: Any, sensor: Any, places: Mapping[str, int]) -> Measure:
+        """Return how a sensor measures the own craft, or another one."""
         sees = getattr(part, "sees", "")
         if sees and sees not in places:
             raise InputError(f"sees = {sees!r}: there is no such craft; there are {', '.join(places)}")
-
-        def measure(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            return sensor.measure(x[own], sky.at(t), noise)
-
-        def measure_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-            z, valid = sensor.measure(x[places[sees]], x[own], noise)
-            aboard = getattr(x[places[sees]], "rides", None)  # what is aboard is too near to be seen
-            return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
-
-        noise = draws.stream(key, sensor.noise_size)
-        how = measure_other if sees else measure
-        return Instrument(f"{name}.{key}", part.interval_s, how, noise, part.latency_s, part.first_s)
-
-
-def _pose_of(x: Any) -> Any:
-    """Return pose and twist of a craft, or of one that only turns its state."""
-    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
+        return measured(sensor, part, self.sky, places[name], places.get(sees), torquer(self.mission.craft[name]))

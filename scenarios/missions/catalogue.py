@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from typing import Any
 
+from gnc.config import Section
 from gnc.config.schema import bounds, description_of, field_options, fields_of, noun
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
@@ -52,6 +54,43 @@ def fields(section: type[Part]) -> Iterator[tuple[str, str, str, str]]:
         limits = " ".join(limit for option in options for limit in bounds(option))
         kind = noun(options)
         yield name, default, kind if limits in kind else f"{kind} {limits}", description_of(field)
+
+
+def explain(key: str, mission: Mission) -> list[tuple[str, str, str, str, str]]:
+    """Return where a key stands, its value there, default, what may stand there, what it is.
+
+    A dotted key is followed through the mission; a bare one is looked for in every section and part.
+    """
+    places = [(f"{slot} {kind}", section, None) for slot in PACKAGES for kind, section in kinds(slot).items()] + [
+        ("mission", Mission, mission),
+        ("run", type(mission.run), mission.run),
+    ]
+    *above, last = key.split(".")
+    if above:
+        section = _section(mission, above)
+        places = [(".".join(above), type(section), section)]
+    rows = []
+    for where, kind, here in places:
+        value = "" if here is None or not hasattr(here, last) else _default(getattr(here, last))
+        rows += [(where, value, *row[1:]) for row in fields(kind) if row[0] == last]
+    if not rows:
+        names = {row[0] for _, kind, _ in places for row in fields(kind)}
+        near = difflib.get_close_matches(last, names, 1)
+        raise InputError(f"{key}: there is no such key" + (f"; did you mean {near[0]}?" if near else ""))
+    return rows
+
+
+def _section(mission: Mission, keys: list[str]) -> Any:
+    """Return the table of a mission to which keys lead."""
+    here: Any = mission
+    for i, key in enumerate(keys):
+        inside = here if isinstance(here, dict) else {name: getattr(here, name) for name in type(here).model_fields}
+        if not isinstance(inside.get(key), Section | dict):
+            raise InputError(f"{'.'.join(keys[: i + 1])}: not in {mission.name}; there are {', '.join(inside)}")
+        here = inside[key]
+    if isinstance(here, dict):
+        raise InputError(f"{'.'.join(keys)}: holds tables by name: {', '.join(here) or 'none'}; give one of their keys")
+    return here
 
 
 def _default(value: Any) -> str:

@@ -48,7 +48,7 @@ def groups(mission: Mission, seed: int, trials: np.ndarray) -> list[Group]:
 
 def shapes(mission: Any, path: list[str]) -> bool:
     """Tell whether a field is one that trials of one batch must share."""
-    if path[0] != "craft":
+    if path[0] not in ("craft", "faults"):
         return True
     here: Any = mission
     for part in path[:-1]:
@@ -69,13 +69,13 @@ def _group(mission: Mission, shaping: list[str], fields: Mapping[str, Array], tr
     changed: Any = shaped
     for key, values in drawn.items():
         if key not in shaping:
-            changed = _with(changed, key.split("."), values)
+            changed = with_field(changed, key.split("."), values)
     return Group(changed, told, trials[rows], drawn)
 
 
-def _with(section: Any, path: list[str], values: Array) -> Any:
+def with_field(section: Any, path: list[str], values: Array) -> Any:
     """Return a copy with an array in a field; components check the values of every trial, a section cannot."""
     first, *rest = path
     if isinstance(section, Mapping):
-        return {**section, first: _with(section[first], rest, values) if rest else values}
-    return section.model_copy(update={first: _with(getattr(section, first), rest, values) if rest else values})
+        return {**section, first: with_field(section[first], rest, values) if rest else values}
+    return section.model_copy(update={first: with_field(getattr(section, first), rest, values) if rest else values})

@@ -11,6 +11,7 @@ import numpy as np
 
 from gnc.config import override
 from gnc.config.toml_text import value_text
+from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import CLOCK, History
 from gnc.scenarios.missions import dispersal
@@ -22,7 +23,11 @@ from gnc.scenarios.missions.world import observe_innovation
 from gnc.typing import Array
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from xarray import Dataset
+
+    from gnc.scenarios.missions.flight_code import FlightCode
+    from gnc.scenarios.report.page import Shown
 
 Progress = Callable[[int, int], None]
 MOST_INNOVATIONS = 600  # kept of each instrument
@@ -67,6 +72,23 @@ class Flight:
         order = np.argsort(-sign * np.where(np.isnan(values), np.inf * sign, values), kind="stable")
         return [int(k) for k in self.signals["trial"].values[order][:count]]
 
+    def _repr_html_(self) -> str:
+        """What it was worth, for notebooks."""
+        n, lost = self.signals.sizes["trial"], len(self.verdict.lost)
+        return f"<p>{self.mission.name}: {n} trials, seed {self.seed}, {lost} lost</p>{self.verdict._repr_html_()}"
+
+    def plot(self, what: str = "requirements", trial: int | None = None) -> Figure:
+        """Draw a signal over time, or requirements, knowledge, consistency, innovations, actuators or approach."""
+        from gnc.scenarios.missions.figures import plot
+
+        return plot(self, what, trial)
+
+    def page(self, trial: int | None = None) -> Shown:
+        """Return the report page, which a notebook shows in its place, 3-D playback included."""
+        from gnc.scenarios.report.results import of_flight, shown
+
+        return shown(of_flight(self, trial))
+
     def write(self, out: str | Path) -> Flight:
         """Write what a flight leaves: configuration, signals, metrics, figures; return the flight that knows where."""
         from gnc.scenarios.run import write
@@ -100,7 +122,7 @@ def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:
     there = {**prepared.signals, **prepared.innovations}
     found = {"shadow"}
     for craft in mission.craft:
-        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode")}
+        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode", "guard_s")}
     found |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
     special = {"t", "end", "eclipse"} | {f"t_{name}" for name in mission.events}
     for key, part in mission.requirements.items():
@@ -119,13 +141,20 @@ def fly(
     progress: Progress | None = None,
     ready: Callable[[], None] | None = None,
     judged_only: bool = False,
+    flight_code: FlightCode | None = None,
+    draws: Callable[[Array], Draws] | None = None,
 ) -> Flight:
-    """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself."""
+    """Fly trials and judge them; `ready` is called once all is built, which is when bad input has shown itself.
+
+    `draws` of trials replace those that they would have.
+    """
     several = trials if isinstance(trials, Sequence) else range(mission.run.trials if trials is None else trials)
     numbers = np.array(several, dtype=int)
     seed = mission.run.seed if seed is None else seed
     groups = dispersal.groups(mission, seed, numbers)
-    built = [(group, prepare(group, seed)) for group in groups]
+    built = [(group, prepare(group, seed, draws and draws(group.trials))) for group in groups]
+    if flight_code is not None:
+        built = flight_code.aboard(mission, built)
     only = needed(mission, built[0][1])
     if ready is not None:
         ready()
@@ -191,6 +220,8 @@ def _group_flown(
     innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
     flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
     note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
+    code = prepared.loop.flight_code
+    note |= {} if code is None else {"flight_code": code.told_of()}
     dataset = history.dataset(group.trials, **note, uncompiled=flown.uncompiled, loops=1)
     for name, when in flown.happened.items():
         about = {"units": "s", "long_name": f"when: {name}"}

@@ -70,6 +70,7 @@ def table_of(name: str, depth: int = 0) -> dict[str, Any]:
         raise InputError(f'{path}: {BASE}: give the name or file of a mission, {BASE} = "pointing" say')
     beside = path.parent / base
     below = table_of(str(beside) if base.endswith(".toml") and beside.is_file() else base, depth + 1)
+    below = {**below, "title": f"based on {_name(Path(base))}", "story": ""}  # of its own
     for key in gone if isinstance(gone, list) else [gone]:
         _removed(below, str(key), path)
     return merged(below, table)

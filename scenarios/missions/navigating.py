@@ -1,17 +1,29 @@
-"""The navigation of one craft in the loop, with what all filters share: counts of measurements, the last field."""
+"""The navigation of one craft in the loop, with what all filters share.
+
+That is: counts of measurements, the last field, what guards ask of sensors, faults of readings that depend on earlier
+ones, what is left out, and the restart of a filter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import as_numbers, batched, where
+from gnc.batch import Kernel, as_numbers, batched, chosen, maximum, where
+from gnc.errors import InputError
+from gnc.estimators.fdir.base import Fdir
 from gnc.history import Signal
 from gnc.models.craft.base import Report
+from gnc.models.faults.base import SensorFault, within
 from gnc.models.sensors import Magnetometer
+from gnc.models.sensors.interface import Measurement
 from gnc.typing import Array
+
+Window = tuple[Array, Array]  # from when to when [s], numbers or one per trial
 
 
 class Belief(NamedTuple):
@@ -20,15 +32,51 @@ class Belief(NamedTuple):
     filter: Any
     counts: tuple[Array, ...]  # (trials, 2) of each sensor: measurements that were used, and that were refused
     B_B: Array  # (trials, 3) field as last measured, NaN before [T]
+    latest: tuple[Array, ...] = ()  # (trials, 3) of each watched sensor: valid, when last, last NIS over its size
+    faults: tuple[Array, ...] = ()  # (trials, numbers) memory of each fault of a reading
+    watches: tuple[Any, ...] = ()  # memory of each watch
 
 
+@dataclass(frozen=True, eq=False)
+class Trouble:
+    """What may go wrong between a craft and its filter, and what is done about it."""
+
+    readings: Sequence[tuple[str, SensorFault]] = ()  # faults that remember, each with the sensor's name
+    told: Sequence[tuple[str, Array | None, Window]] = ()  # part, its members that fail, when software knows
+    resets: Sequence[Array] = ()  # when the filter forgets all [s]
+    restarting: Sequence[int] = ()  # places of the modes that begin with it
+    watches: Sequence[Fdir] = ()
+    actuators: Sequence[str] = ()
+    watched: Sequence[str] = ()  # sensors that guards ask about
+
+    def parts(self) -> set[str]:
+        """Return what may be left out."""
+        found = {name for name, _, _ in self.told}
+        for watch in self.watches:
+            found |= set(watch.excluded(watch.start(1)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class CraftNavigation:
     """A filter with the sensors of one craft; the sensors go by their names on the craft."""
 
-    def __init__(self, inner: Any, sensors: Mapping[str, Any]) -> None:
-        self.inner, self.sensors, self.names = inner, sensors, list(sensors)
-        fields = [name for name, sensor in sensors.items() if isinstance(sensor, Magnetometer)]
-        self._field = fields[0] if fields else None
+    inner: Any
+    sensors: Mapping[str, Any]
+    trouble: Trouble = Trouble()
+    first: Any = None  # what the filter believes before it has begun, if it may have to begin again
+    names: list[str] = field(init=False)
+    _field: str | None = field(init=False)
+    _may_fail: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look up what is asked for at every tick."""
+        fields = [name for name, sensor in self.sensors.items() if isinstance(sensor, Magnetometer)]
+        object.__setattr__(self, "names", list(self.sensors))
+        object.__setattr__(self, "_field", fields[0] if fields else None)
+        object.__setattr__(self, "_may_fail", self.trouble.parts())
+        if (self.trouble.resets or self.trouble.restarting) and not hasattr(self.inner, "listens"):
+            raise InputError('start.source: a filter that is restarted must search; give "search" or "tracker"')
 
     @property
     def signals(self) -> dict[str, Signal]:
@@ -37,28 +85,97 @@ class CraftNavigation:
         for name in self.names:
             found[f"{name}.used"] = Signal("1", f"{name}: measurements used so far")
             found[f"{name}.refused"] = Signal("1", f"{name}: measurements that the gate refused so far")
+        for name in sorted(self._may_fail):
+            found[f"{name}.excluded"] = Signal("1", f"{name}: how many of its members flight software leaves out")
         return found
 
     def start(self, belief: Any, trials: int) -> Belief:
         """Return the belief before any measurement."""
         counts = tuple(np.zeros((trials, 2)) for _ in self.names)
-        return Belief(belief, counts, np.full((trials, 3), np.nan))
+        latest = tuple(np.tile([0.0, -np.inf, 0.0], (trials, 1)) for _ in self.trouble.watched)
+        faults = tuple(fault.start(trials) for _, fault in self.trouble.readings)
+        watches = tuple(watch.start(trials) for watch in self.trouble.watches)
+        return Belief(belief, counts, np.full((trials, 3), np.nan), latest, faults, watches)
 
-    def predict(self, belief: Belief, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Belief:
+    def predict(self, belief: Belief, command: Any, report: Report, t: Any, h: Any) -> Belief:
         """Move over h."""
-        return belief._replace(filter=self.inner.predict(belief.filter, command, report, t, h))
+        trouble, effectors = self.trouble, command.effectors
+        for when in trouble.resets:
+            belief = self._restarted(belief, within(when, t, t + h))
+        for mode in trouble.restarting:
+            belief = self._restarted(belief, _entered(command.mode, command.entered_s, t, float(mode)))
+        if trouble.watches:
+            asked = dict(zip(trouble.actuators, effectors, strict=True))
+            seen = zip(trouble.watches, belief.watches, strict=True)
+            belief = belief._replace(watches=tuple(w.telemetry(m, asked, report, t, h) for w, m in seen))
+        return belief._replace(filter=self.inner.predict(belief.filter, effectors, report, t, h))
+
+    def _restarted(self, belief: Belief, now: Array) -> Belief:
+        """Return the belief with the filter at its beginning where `now` is 1, and what judges sensors by it too."""
+        seen = zip(self.trouble.watches, belief.watches, strict=True)
+        watches = tuple(chosen(now > 0.0, w.start(1)[0], m) if w.of_filter else m for w, m in seen)
+        return belief._replace(filter=chosen(now > 0.0, self.first, belief.filter), watches=watches)
 
     def update(self, belief: Belief, name: str, measurement: Any, t: Any) -> tuple[Belief, Any]:
         """Correct with a measurement, and count it."""
-        i, valid = self.names.index(name), as_numbers(measurement[1])
+        i = self.names.index(name)
+        belief, z, said = self._failing(belief, name, measurement, t)
+        valid = said if name not in self._may_fail else said * (1.0 - self.excluded(belief, t)[name])
         heard = valid * self.inner.listens(belief.filter) if hasattr(self.inner, "listens") else valid
+        if self.trouble.readings or self._may_fail:
+            measurement = read(measurement, z, valid)
         filter_, made = self.inner.update(belief.filter, name, measurement, t)
         used = heard if made is None else as_numbers(made.used)
         counts = (*belief.counts[:i], _counted(belief.counts[i], heard, used), *belief.counts[i + 1 :])
         B_B = belief.B_B
         if name == self._field:
-            B_B = _latest(self.sensors[name].in_body(measurement[0]), valid, B_B)
-        return Belief(filter_, counts, B_B), made
+            B_B = _latest(self.sensors[name].in_body(z), valid, B_B)
+        belief = belief._replace(filter=filter_, counts=counts, B_B=B_B)
+        return self._watched(belief, name, said, made, t), made
+
+    def _failing(self, belief: Belief, name: str, measurement: Any, t: Any) -> tuple[Belief, Array, Array]:
+        """Return the belief with the memories of faults, and the reading after them."""
+        z, valid, memories = measurement[0], as_numbers(measurement[1]), list(belief.faults)
+        for k, (part, fault) in enumerate(self.trouble.readings):
+            if part == name:
+                z, valid, memories[k] = fault.change(z, valid, t, memories[k])
+        return belief._replace(faults=tuple(memories)), z, valid
+
+    def _watched(self, belief: Belief, name: str, valid: Array, made: Any, t: Any) -> Belief:
+        """Return the belief after what watches and guards see of a measurement."""
+        seen = zip(self.trouble.watches, belief.watches, strict=True)
+        watches = tuple(w.innovation(m, name, valid, made, t) for w, m in seen)
+        latest = list(belief.latest)
+        if name in self.trouble.watched:
+            k = list(self.trouble.watched).index(name)
+            nis = 0.0 * valid if made is None else made.nis / float(np.shape(made.y)[-1])
+            latest[k] = _noted(latest[k], valid, nis, t)
+        return belief._replace(watches=watches, latest=tuple(latest))
+
+    def excluded(self, belief: Belief, t: Any) -> dict[str, Array]:
+        """Return what is left out now: (trials,) of a sensor, (trials, members) of an actuator; 1 where it is."""
+        found: dict[str, Array] = {}
+        for name, members, window in self.trouble.told:
+            out = (
+                _one(within(t, *window), belief.B_B)
+                if members is None
+                else _members(len(members))(within(t, *window), members, belief.B_B)
+            )
+            found[name] = found[name] + out - found[name] * out if name in found else out
+        for watch, memory in zip(self.trouble.watches, belief.watches, strict=True):
+            for name, out in watch.excluded(memory).items():
+                found[name] = found[name] + out - found[name] * out if name in found else out
+        return found
+
+    def asked(self, name: str, belief: Belief, now: Array) -> Array:
+        """Return what a guard asks of the filter or of a part: `sigma_deg`, or `tracker.age_s`."""
+        if name == "sigma_deg":
+            return _sigma_deg(_covariance(belief.filter)[..., :3, :3])
+        part, _, word = name.partition(".")
+        if word == "excluded":
+            return _total(self.excluded(belief, now).get(part, 0.0 * now), now)
+        valid, when, nis = (belief.latest[list(self.trouble.watched).index(part)][..., k] for k in range(3))
+        return {"valid": valid, "age_s": now - when, "nis": nis}[word]
 
     def estimate(self, belief: Belief, report: Report) -> Any:
         """Return what guidance and laws are given."""
@@ -72,7 +189,69 @@ class CraftNavigation:
         found = dict(self.inner.observe(belief.filter, truth, t))
         for name, count in zip(self.names, belief.counts, strict=True):
             found |= {f"{name}.used": count[..., 0], f"{name}.refused": count[..., 1]}
+        for name, out in (self.excluded(belief, t) if self._may_fail else {}).items():
+            found[f"{name}.excluded"] = _total(out, belief.counts[0][..., 0] if belief.counts else out)
         return found
+
+
+def read(measurement: Any, z: Array, valid: Array) -> Any:
+    """Return a measurement with another reading, valid being 1 or 0."""
+    if hasattr(measurement, "_fields"):
+        return measurement._replace(z=z, valid=valid != 0.0)
+    return Measurement(z, valid != 0.0)
+
+
+def _covariance(belief: Any) -> Array:
+    """Return the covariance of a filter, which some navigations hold inside another belief."""
+    if hasattr(belief, "C"):
+        return belief.C
+    for inner in ("filter", "mekf"):
+        if hasattr(belief, inner):
+            return _covariance(getattr(belief, inner))
+    raise InputError("sigma_deg: this filter tells no covariance")
+
+
+def _total(out: Array, like: Array) -> Array:
+    """Return how many members are left out, (trials,)."""
+    extra = np.ndim(out) > np.ndim(like)
+    return sum((out[..., k] for k in range(1, out.shape[-1])), out[..., 0]) if extra else out
+
+
+@batched("(),(3)->()")
+def _one(out, like):
+    """Return whether a sensor is left out, once for every trial."""
+    return where(like[0] == like[0], out, out)
+
+
+@functools.cache
+def _members(n: int) -> Kernel:
+    """Return the kernel of n members."""
+
+    @batched(f"(),({n}),(3)->({n})")
+    def left_out(out, members, like):
+        """Return which members are left out, once for every trial."""
+        return where(like[0] == like[0], out, out) * members
+
+    return left_out
+
+
+@batched("(3,3)->()")
+def _sigma_deg(C):
+    """Return the largest standard deviation of an attitude [deg]."""
+    return np.sqrt(maximum(maximum(C[0, 0], C[1, 1]), C[2, 2])) * (180.0 / np.pi)
+
+
+@batched("(),(),(),()->()")
+def _entered(mode, entered_s, t, this):
+    """Return 1 where this mode begins at t."""
+    return where((mode == this) & (entered_s == t), 1.0, 0.0)
+
+
+@batched("(3),(),(),()->(3)")
+def _noted(before, valid, nis, t):
+    """Return whether a measurement is valid, when one was last, and its NIS over its size."""
+    there = valid > 0.0
+    return np.stack([valid, where(there, t, before[1]), where(there, nis, before[2])])
 
 
 @batched("(2),(),()->(2)")

@@ -18,9 +18,9 @@ def quiet_until(software: Software, duration_s: float) -> float:
     A condition on anything but t, or one that must hold for a while, is looked at with every command, from 0 on.
     """
     name, mode = next(iter(software.modes.items()))
-    ways = [one for one in software.transitions if getattr(one, "from") in (name, "*") and one.to != name]
+    ways = [one for one in software.ways if getattr(one, "from") in (name, "*") and one.to != name]
     by_clock = all(parse(way.when).names <= {"t"} and way.for_s == 0.0 for way in ways)
-    if mode.law.kind_name() != "none" or mode.unload is not None or not by_clock:
+    if mode.law.kind_name() != "none" or mode.unload is not None or software.fdir or not by_clock:
         return 0.0
     t = np.arange(int(duration_s * software.rate_hz + 1e-9) + 1) / software.rate_hz
     return min((_first(way, t) for way in ways), default=float("inf"))

@@ -2,40 +2,93 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gnc import quaternion
+from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.report.scene import Arrow, Body, Scene
+from gnc.scenarios.report.scene import Arrow, Body, Cone, Orbit, Scene
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
 COLOURS = ("#5b8def", "#e0a458", "#6ab187", "#b07aa1", "#9c9c9c", "#d37295")
+WIDEST_DEG = 85.0  # a field of view that is wider is no cone to look at
 
 
 def scene(mission: Mission, flight: Dataset, place: int) -> Scene | None:
-    """Return bodies as they move, with the directions of Sun and field; None if nothing of them was recorded."""
+    """Return bodies as they move, directions, fields of view and corridors; None if nothing of them was recorded."""
     one = flight.isel(trial=place)
     t = one["time"].values
+    bodies = _bodies(mission, one)
+    if not bodies or len(t) < 2:
+        return None
+    first, arrows, orbit = bodies[0].name, [], None
+    if "sun_I" in one and np.any(one["r_I_m"].values):
+        B_I, r = one["B_I_T"].values, one["r_I_m"].values
+        length = np.linalg.norm(B_I, axis=-1, keepdims=True)
+        field = B_I / np.where(length > 0.0, length, 1.0)
+        down = -r / np.linalg.norm(r, axis=-1, keepdims=True)
+        arrows = [Arrow("Sun", first, one["sun_I"].values), Arrow("magnetic field", first, field, "#2a9d8f")]
+        arrows.append(Arrow("Earth", first, down, "#6b7fd7"))
+        orbit = Orbit(r / EARTH_RADIUS, one["sun_I"].values)
+    arrows += [arrow for craft in mission.software for arrow in _boresights(mission, one, craft, bodies)]
+    about = "Inertial axes" + ("; the globe shows the orbit in the same axes, lit by the Sun" if orbit else "")
+    names = {body.name for body in bodies}
+    cones = [cone for cone in [*_views(mission), *_corridors(mission)] if cone.body in names]
+    return Scene(t, tuple(bodies), tuple(arrows), caption=f"{about}.", cones=cones, orbit=orbit)
+
+
+def _bodies(mission: Mission, one: Dataset) -> list[Body]:
     bodies: list[Body] = []
     for craft, section in mission.craft.items():
         for shape in section.shapes(craft):
             if shape.attitude not in one:
                 continue
-            r = one[shape.position].values if shape.position in one else np.zeros((len(t), 3))
+            r = one[shape.position].values if shape.position in one else np.zeros((one.sizes["time"], 3))
             colour, q_IB = COLOURS[len(bodies) % len(COLOURS)], one[shape.attitude].values
             r = r + quaternion.rotate(q_IB, np.array(shape.centre_m)) if np.any(shape.centre_m) else r
             bodies.append(Body(shape.name, r, q_IB, np.array(shape.size_m), colour))
-    if not bodies or len(t) < 2:
-        return None
-    arrows = []
-    if "sun_I" in one and np.any(one["r_I_m"].values):
-        B_I = one["B_I_T"].values
-        field = B_I / np.linalg.norm(B_I, axis=-1, keepdims=True)
-        first = bodies[0].name
-        arrows = [Arrow("Sun", first, one["sun_I"].values), Arrow("magnetic field", first, field, "#2a9d8f")]
-    about = "Attitude against inertial space" + ("; arrows to the Sun and along the field" if arrows else "")
-    return Scene(t, tuple(bodies), tuple(arrows), caption=about)
+    return bodies
+
+
+def _boresights(mission: Mission, one: Dataset, craft: str, bodies: list[Body]) -> list[Arrow]:
+    """Return where the axis that points does point, and where it should: the reference by the pointing error."""
+    plans: list[Any] = [
+        mode.guidance for mode in mission.software[craft].modes.values() if hasattr(mode.guidance, "axis_B")
+    ]
+    name = f"{craft}.pointing_error_deg"
+    if not plans or name not in one or f"{craft}.q_IB" not in one or craft not in {body.name for body in bodies}:
+        return []
+    axis, q_IB = np.asarray(plans[0].axis_B, dtype=float), one[f"{craft}.q_IB"].values
+    q_IR = quaternion.mul(q_IB, quaternion.exp(-np.radians(one[name].values)))  # q_RB = exp(error)
+    wanted, real = quaternion.rotate(q_IR, axis), quaternion.rotate(q_IB, axis)
+    return [Arrow("boresight", craft, real, "#e5484d"), Arrow("boresight wanted", craft, wanted, "#8892a4")]
+
+
+def _views(mission: Mission) -> list[Cone]:
+    """Return the fields of view of sensors, about their z axes."""
+    found = []
+    for craft, section in mission.craft.items():
+        for key, sensor in section.sensors.items():
+            angle: Any = getattr(sensor, "half_cone_deg", 180.0)
+            if angle < WIDEST_DEG:
+                axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
+                found.append(Cone(f"view of {key}", craft, np.zeros(3), axis, float(angle), colour="#c99a06"))
+    return found
+
+
+def _corridors(mission: Mission) -> list[Cone]:
+    """Return the corridors before the ports of targets, along their x axes."""
+    found = []
+    for software in mission.software.values():
+        for mode in software.modes.values():
+            plan: Any = mode.guidance
+            if hasattr(plan, "corridor_deg") and getattr(plan, "target", None) in mission.craft:
+                length = float(getattr(plan, "synchronise_m", 5.0))
+                found.append(
+                    Cone("corridor", plan.target, (0, 0, 0), (1, 0, 0), plan.corridor_deg, length, plan.corridor_m)
+                )
+    return found[:1]

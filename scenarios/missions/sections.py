@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
 from gnc.config import NonNegative, Positive, Section, Vector3
+from gnc.controllers.guidance.slewing import SlewSection
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.parts import slot_type
@@ -14,12 +16,14 @@ from gnc.parts import slot_type
 if TYPE_CHECKING:
     from gnc.controllers.guidance.base import GuidancePart as AnyGuidance
     from gnc.controllers.laws.base import LawPart as AnyLaw
+    from gnc.estimators.fdir.base import FdirPart as AnyFdir
     from gnc.estimators.navigation.base import NavigationPart as AnyNavigation
     from gnc.models.orbits.base import OrbitPart as AnyOrbit
 else:
     AnyOrbit, AnyNavigation = slot_type("orbit"), slot_type("navigation")
-    AnyGuidance, AnyLaw = slot_type("guidance"), slot_type("law")
+    AnyGuidance, AnyLaw, AnyFdir = slot_type("guidance"), slot_type("law"), slot_type("fdir")
 MOST_STEPS = 5_000_000  # of the truth, whose environment is tabulated for all of them: about a gigabyte
+ON_TIME_S = 1e-6  # by which rounding may put a command before its time
 Overrides = dict[str, dict[str, Any]]
 
 
@@ -54,14 +58,19 @@ class Environment(Section):
 
 
 class Unloading(Section):
-    """Taking momentum out of the wheels."""
+    """Taking momentum out of the wheels; the name of the actuator alone does too."""
 
     by: str = "torquers"
-    """The actuator that does it: magnetorquers."""
+    """The actuator that does it: magnetorquers, or thrusters."""
     gain_per_s: Positive = 1e-3
     """Fraction of the wheels' momentum beyond `bias_Nms` that is taken away per second."""
     bias_Nms: Vector3 = (0.0, 0.0, 0.0)
     """Momentum that the wheels keep, body axes; it stiffens the body."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {"by": value} if isinstance(value, str) else value
 
 
 class Mode(Section):
@@ -69,11 +78,15 @@ class Mode(Section):
 
     guidance: AnyGuidance | None = None
     """What is asked for."""
+    slew: SlewSection | None = None
+    """How it turns there when the mode begins; by default the law is given the reference at once."""
     law: AnyLaw = {"kind": "none"}  # type: ignore[assignment]
     """How it is followed."""
     to: tuple[str, ...] = ()
     """The actuators that make what the law demands."""
     unload: Unloading | None = None
+    restart: bool = False
+    """Whether the filter forgets all and searches anew when this mode is entered."""
 
 
 _Ends = create_model(
@@ -90,17 +103,36 @@ class Transition(_Ends):  # type: ignore[misc, valid-type]
     """When one mode gives way to another, in each trial by itself."""
 
     when: str
-    """A condition on what flight software knows: t, mode_time_s, rate_deg_s, momentum_Nms, known, flag."""
+    """A condition on what flight software knows, such as rate_deg_s < 0.5; `missions/modes.py` has all names."""
     for_s: NonNegative = 0.0
     """It must hold for so long without a break."""
+    keep: str = ""
+    """A weaker condition by which it goes on holding, once it does: hysteresis."""
 
     @model_validator(mode="after")
     def _parsed(self) -> Self:
-        try:
-            parse(self.when)
-        except InputError as error:
-            raise InputError(f"when: {error}") from None
+        for key, text in (("when", self.when), ("keep", self.keep or "t")):
+            try:
+                parse(text)
+            except InputError as error:
+                raise InputError(f"{key}: {error}") from None
         return self
+
+
+_Commanded = create_model(
+    "_Commanded",
+    __base__=Section,
+    **{"from": (str, Field(default="*", description="Only from this mode; * is any"))},  # type: ignore[call-overload]
+)
+
+
+class TimedCommand(_Commanded):  # type: ignore[misc, valid-type]
+    """A mode that is commanded for a time, by the ground or a stored time line."""
+
+    at_s: NonNegative
+    """When; the first command of flight software from then on obeys."""
+    mode: str
+    """The mode that follows."""
 
 
 class Software(Section):
@@ -111,9 +143,13 @@ class Software(Section):
     navigation: AnyNavigation
     """What is believed."""
     modes: dict[str, Mode] = {"drift": Mode()}
-    """What is done, by the name of the mode; the first is that of the start."""
+    """What is done, by the name of the mode. At the start: the first that is left and never entered, else the first."""
     transitions: tuple[Transition, ...] = ()
     """When modes change."""
+    timeline: tuple[TimedCommand, ...] = ()
+    """Modes that are commanded for a time; they come before transitions."""
+    fdir: dict[str, AnyFdir] = {}
+    """What watches innovations and telemetry, and leaves out what has failed."""
     sensors: Overrides = {}
     """Fields of sensors that flight software believes to be others than the craft's."""
     actuators: Overrides = {}
@@ -123,12 +159,34 @@ class Software(Section):
     unused: tuple[str, ...] = ()
     """Sensors that are there but not listened to."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _start_first(cls, table: Any) -> Any:
+        """Put the mode of the start first: modes of a base come before those of the file that stands on it."""
+        ways = table.get("transitions", ()) if isinstance(table, Mapping) else ()
+        if not isinstance(ways, list | tuple) or not all(isinstance(way, Mapping) for way in ways):
+            return table
+        left, entered = ({way.get(end) for way in ways} for end in ("from", "to"))
+        modes = table.get("modes")
+        starts = [name for name in modes if name in left - entered] if isinstance(modes, Mapping) else []
+        return {**table, "modes": {starts[0]: modes[starts[0]], **modes}} if starts else table
+
     @model_validator(mode="after")
     def _named(self) -> Self:
         if not self.modes:
             raise InputError("modes: there is none; give at least one")
-        for transition in self.transitions:
+        for transition in self.ways:
             for end in (getattr(transition, "from"), transition.to):
                 if end not in self.modes and end != "*":
                     raise InputError(f"transitions: there is no mode {end!r}; there are {', '.join(self.modes)}")
         return self
+
+    @property
+    def ways(self) -> tuple[Transition, ...]:
+        """All transitions, those of the time line first: each is a condition on the clock at one command."""
+        commanded = []
+        for one in self.timeline:
+            begin = one.at_s - ON_TIME_S
+            when = f"t >= {begin!r} and t < {begin + 1.0 / self.rate_hz!r}" if begin > 0.0 else f"t < {ON_TIME_S!r}"
+            commanded.append(Transition(**{"from": getattr(one, "from"), "to": one.mode, "when": when}))
+        return (*commanded, *self.transitions)

@@ -1,36 +1,30 @@
-"""Flight software in the loop: modes with guidance and law, each trial in its own, and when they change.
+"""Flight software in the loop: modes with guidance and law, each trial in its own.
 
-At every command, in this order: what is believed is carried to now; the guards of the present mode are looked at;
-every mode's guidance and law say what they would do; and the commands of the mode that each trial is in are taken. A
-mode's guidance and law remember only while they are in charge.
+At every command, in this order: what is believed is carried to now; the guards of the present mode are looked at
+(`modes`); the guidance and law of the mode that each trial is in say what they want; allocation makes commands of it,
+without what is left out. A mode begins afresh: its guidance and law remember nothing of an earlier time in it.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import Kernel, as_numbers, batched, where
+from gnc.batch import batched, when, where
 from gnc.controllers.allocation import Share
-from gnc.controllers.bdot import MomentumUnloading
 from gnc.controllers.guidance.base import Plan, View
-from gnc.errors import InputError
 from gnc.estimators.navigation.attitude import turn_deg
-from gnc.expression import Expression
 from gnc.history import Signal
-from gnc.models.actuators.magnetorquers import TorquerSet, torque
 from gnc.models.craft.base import Report
 from gnc.models.sensors.error_state import attitude
+from gnc.scenarios.missions import modes as machine
+from gnc.scenarios.missions.modes import Guard
 from gnc.scenarios.missions.navigating import Belief, CraftNavigation
-from gnc.trees import leaves, mapped
+from gnc.scenarios.missions.unloading import Unloader
 from gnc.typing import Array
-
-GUARDED = ("t", "mode_time_s", "rate_deg_s", "momentum_Nms", "known", "flag")
-
 
 POINTING = Signal("deg", "true attitude against the reference, rotation vector, body axes", partial=True)
 EXCESS = Signal("N m s", "momentum of the wheels beyond what unloading lets them keep, body axes")
@@ -44,6 +38,7 @@ class Command(NamedTuple):
     entered_s: Array  # (trials,) when the mode began
     wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
     notes: Array  # (trials, notes) what guidance tells of itself; NaN: nothing
+    longest_s: Array  # (trials, guards) the longest time for which each guard has held so far
 
 
 class Memory(NamedTuple):
@@ -51,20 +46,11 @@ class Memory(NamedTuple):
 
     mode: Array  # (trials,) its place among the modes
     entered_s: Array  # (trials,) when the mode began
-    held_s: Array  # (trials, transitions) for how long each guard has been true
+    held_s: Array  # (trials, guards) for how long each guard has been true
+    longest_s: Array  # (trials, guards) and the longest of such times
+    errors: Array  # (trials, 2) believed attitude and position against what was wanted [deg, m]; (trials, 0): unused
     guidance: tuple[Any, ...]  # of each mode
     laws: tuple[Any, ...]  # of each mode
-
-
-class Unloader(NamedTuple):
-    """What takes momentum out of the wheels."""
-
-    law: MomentumUnloading
-    bias_B: Array
-    torquers: TorquerSet
-    actuator: int  # place among the actuators
-    wheels: int
-    share: Share  # of the wheels, which make up for the torquers
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,47 +66,24 @@ class ModeRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Guard:
-    """A transition, built: places of its modes, its condition as a kernel of numbers."""
-
-    source: int  # -1: from any mode
-    target: int
-    names: tuple[str, ...]
-    kernel: Kernel
-    for_s: float
-
-
-def guard(source: int, target: int, condition: Expression, for_s: float) -> Guard:
-    """Return a transition with its condition compiled."""
-    names = tuple(sorted(condition.names))
-    if unknown := set(names) - set(GUARDED):
-        raise InputError(
-            f"when = {condition.text!r}: {min(unknown)} is not known to software; {', '.join(GUARDED)} are"
-        )
-
-    @batched(f"({max(len(names), 1)})->()")
-    def holds(values):
-        """Return 1 where the condition is true."""
-        return where(condition.value(lambda name: values[names.index(name)]), 1.0, 0.0)
-
-    return Guard(source, target, names, holds, for_s)
-
-
-@dataclass(frozen=True, eq=False)
 class CraftSoftware:
     """The flight software of one craft."""
 
     navigation: CraftNavigation
     modes: Sequence[ModeRun]
     guards: Sequence[Guard]
-    sizes: Sequence[int]  # numbers of each actuator's command
+    sizes: Mapping[str, int]  # numbers of each actuator's command
     period_s: float
+    sky: Any  # as believed, with at(t)
 
     @property
     def signals(self) -> dict[str, Signal]:
         """What is recorded of commands."""
         found = {"mode": Signal("1", "mode of flight software", labels=tuple(mode.name for mode in self.modes))}
         found["mode_time_s"] = Signal("s", "time since the mode began")
+        if self.guards:
+            axis = "guard", tuple(f"{k + 1}: {one.text}" for k, one in enumerate(self.guards))
+            found["guard_s"] = Signal("s", "the longest time for which each guard has held so far", axis)
         for mode in self.modes:
             found |= getattr(mode.guidance, "signals", {}) | getattr(mode.guidance, "notes", {})
         found |= {"pointing_error_deg": POINTING} if self.wanted else {}
@@ -130,51 +93,84 @@ class CraftSoftware:
         """Return the memory before the first command, in the first mode."""
         estimate = self.navigation.estimate(belief, report)
         guidance = tuple(() if m.guidance is None else m.guidance.start(estimate, report) for m in self.modes)
-        laws = tuple(_started(m.law, trials) for m in self.modes)
-        zero = np.zeros(trials)
-        return Memory(zero, zero.copy(), np.zeros((trials, len(self.guards))), guidance, laws)
+        laws = tuple(_started(m.law, (trials,)) for m in self.modes)
+        none, held = np.zeros(trials), np.zeros((trials, len(self.guards)))
+        errors = np.full((trials, 2), np.nan) if self._judges_errors else np.zeros((trials, 0))
+        return Memory(none, none.copy(), held, held.copy(), errors, guidance, laws)
+
+    @property
+    def _judges_errors(self) -> bool:
+        return any({"error_deg", "error_m"} & set(one.names) for one in self.guards)
 
     def idle(self, trials: int) -> Command:
         """Return the commands of actuators that do nothing."""
-        effectors = tuple(np.zeros((trials, size)) for size in self.sizes)
-        none = np.full((trials, self.wanted), np.nan), np.full((trials, len(self.notes)), np.nan)
-        return Command(effectors, np.zeros(trials), np.zeros(trials), *none)
+        none = np.zeros(trials)
+        return Command(*self._nothing((trials,)), none, none.copy(), *self._asked((trials,)), self._held(trials))
+
+    def _held(self, trials: int) -> Array:
+        return np.zeros((trials, len(self.guards)))
+
+    def _nothing(self, lead: tuple[int, ...]) -> tuple[tuple[Array, ...]]:
+        return (tuple(np.zeros((*lead, size)) for size in self.sizes.values()),)
+
+    def _asked(self, lead: tuple[int, ...]) -> tuple[Array, Array]:
+        return np.full((*lead, self.wanted), np.nan), np.full((*lead, len(self.notes)), np.nan)
 
     def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[Command, Memory]:
         """Return the commands of all actuators from t on, and what to remember."""
-        estimate = self.navigation.estimate(belief, report)
+        estimate, before = self.navigation.estimate(belief, report), memory.mode
+        out = self.navigation.excluded(belief, t)
+        left_out = {k: out[name] for k, name in enumerate(self.sizes) if name in out}
         if self.guards:
-            memory = self._changed(estimate, report, t, memory)
-        done = [self._of_mode(i, estimate, report, t, memory) for i in range(len(self.modes))]
-        if len(done) == 1:
-            effectors, told, guidance, law = done[0]
-            command = Command(effectors, memory.mode, memory.entered_s, *told)
-            return command, memory._replace(guidance=(guidance,), laws=(law,))
-        *taken, wanted, notes = _by_mode(memory.mode, [(*one[0], *one[1]) for one in done])
-        before = zip(memory.guidance, memory.laws, strict=True)
-        states = [
-            _where_mode(memory.mode, i, one[2:], was) for i, (one, was) in enumerate(zip(done, before, strict=True))
-        ]
-        memory = memory._replace(guidance=tuple(s[0] for s in states), laws=tuple(s[1] for s in states))
-        return Command(tuple(taken), memory.mode, memory.entered_s, wanted, notes), memory
+            memory = self._changed(estimate, belief, report, t, memory)
+        lead, guidance, laws = np.shape(memory.mode), list(memory.guidance), list(memory.laws)
+        asked: Any = (*self._nothing(lead), *self._asked(lead))
+        for i, mode in enumerate(self.modes):
+            given = mode, estimate, report, t, guidance[i], laws[i], left_out, memory.mode
+            if len(self.modes) == 1:
+                asked, guidance[i], laws[i] = self._of_mode(*given)
+                continue
+            here, fresh = memory.mode == float(i), (memory.mode == float(i)) & (before != memory.mode)
+            if self.guards:
+                begun = when(fresh, self._begun, (mode, estimate, report, lead), (guidance[i], laws[i]))
+                given = mode, estimate, report, t, *begun, left_out, memory.mode
+            asked, guidance[i], laws[i] = when(here, self._of_mode, given, (asked, guidance[i], laws[i]))
+        effectors, wanted, notes = asked
+        if self._judges_errors:
+            memory = memory._replace(errors=machine.errors(wanted, estimate))
+        memory = memory._replace(guidance=tuple(guidance), laws=tuple(laws))
+        return Command(effectors, memory.mode, memory.entered_s, wanted, notes, memory.longest_s), memory
+
+    def _begun(self, mode: ModeRun, estimate: Any, report: Report, lead: tuple[int, ...]) -> tuple[Any, Any]:
+        """Return what guidance and law of a mode remember when it begins."""
+        return () if mode.guidance is None else mode.guidance.start(estimate, report), _started(mode.law, lead)
 
     def _of_mode(
-        self, i: int, estimate: Any, report: Report, t: Any, memory: Memory
-    ) -> tuple[tuple[Array, ...], tuple[Array, Array], Any, Any]:
-        """Return what one mode commands, what it wants and notes, and the memories of its guidance and law."""
-        mode, reference, guidance = self.modes[i], None, memory.guidance[i]
-        notes = self._told(mode, guidance, memory.mode)
+        self,
+        mode: ModeRun,
+        estimate: Any,
+        report: Report,
+        t: Any,
+        guidance: Any,
+        law: Any,
+        out: Mapping[int, Array],
+        like: Array,
+    ) -> tuple[Any, Any, Any]:
+        """Return what one mode commands, wants and notes, and the memories of its guidance and law."""
+        reference, notes = None, self._told(mode, guidance, like)
         if mode.guidance is not None:
             reference, guidance = mode.guidance.guide(t, estimate, report, guidance)
-        demand, law = mode.law.command(estimate, reference, memory.laws[i])
-        lead = np.shape(memory.mode)
-        commands = [mode.shares[k](demand, estimate) if k in mode.shares else None for k in range(len(self.sizes))]
+        demand, law = mode.law.command(estimate, reference, law)
+        lead = np.shape(like)
+        shared = mode.shares
+        commands = [shared[k](demand, estimate, out.get(k)) if k in shared else None for k in range(len(self.sizes))]
         if mode.unload is not None:
-            commands = _unloading(mode.unload, commands, estimate, report)
-        idle = [np.zeros((*lead, size)) for size in self.sizes]
-        given = tuple(z if u is None else _wide(u, memory.mode) for u, z in zip(commands, idle, strict=True))
-        wanted = np.full((*lead, self.wanted), np.nan) if reference is None else _wide(reference[0], memory.mode)
-        return given, (wanted, notes), guidance, law
+            commands = mode.unload.added(commands, estimate, report, out)
+        (idle,) = self._nothing(lead)
+        given = tuple(z if u is None else _wide(u, like) for u, z in zip(commands, idle, strict=True))
+        aim = None if reference is None else _aim(mode.guidance, guidance, reference)
+        wanted = np.full((*lead, self.wanted), np.nan) if aim is None else _wide(aim, like)
+        return (given, wanted, notes), guidance, law
 
     @property
     def notes(self) -> list[str]:
@@ -190,40 +186,36 @@ class CraftSoftware:
             return np.zeros((*np.shape(like), 0))
         return np.stack([told.get(name, nothing) for name in self.notes], axis=-1)
 
-    def _changed(self, estimate: Any, report: Report, t: Any, memory: Memory) -> Memory:
+    def _changed(self, estimate: Any, belief: Belief, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
-        mode, entered, held = memory.mode, memory.entered_s, []
+        mode, entered, held, longest = memory.mode, memory.entered_s, [], []
         now = _for_each(t, memory.mode)
         for k, one in enumerate(self.guards):
-            values = [self._guarded(name, estimate, report, now, memory) for name in one.names] or [0.0 * mode]
-            holds = one.kernel(np.stack(values, axis=-1))
-            source = np.array(float(one.source))
-            numbers = (
-                memory.held_s[..., k],
-                source,
-                np.array(float(one.target)),
-                np.array(one.for_s),
-                self.period_s,
-                now,
-            )
-            mode, entered, clock = _guard_step(memory.mode, mode, entered, holds, *numbers)
+            values = [self._guarded(name, estimate, belief, report, now, t, memory) for name in one.names]
+            holds = one.kernel(np.stack(values or [0.0 * mode], axis=-1))
+            before = memory.held_s[..., k], memory.longest_s[..., k]
+            numbers = *(np.array(float(x)) for x in (one.source, one.target, one.for_s)), self.period_s, now
+            mode, entered, clock, most = machine.step(memory.mode, mode, entered, holds, *before, *numbers)
             held.append(clock)
-        return memory._replace(mode=mode, entered_s=entered, held_s=np.stack(held, axis=-1))
+            longest.append(most)
+        times = np.stack(held, axis=-1), np.stack(longest, axis=-1)
+        return memory._replace(mode=mode, entered_s=entered, held_s=times[0], longest_s=times[1])
 
-    def _guarded(self, name: str, estimate: Any, report: Report, now: Array, memory: Memory) -> Array:
+    def _guarded(
+        self, name: str, estimate: Any, belief: Belief, report: Report, now: Array, t: Any, memory: Memory
+    ) -> Array:
         """Return the value (trials,) of a name that a guard uses."""
-        if name == "t":
-            return now
-        if name == "mode_time_s":
-            return now - memory.entered_s
-        if name == "momentum_Nms":
-            return _size(report.rho_B)
-        if name == "rate_deg_s":
-            return _size(estimate.w_B) * (180.0 / np.pi)
-        value = report.flag if name == "flag" else getattr(estimate, name, None)
-        if value is None:  # most filters know from the start on
-            return 0.0 * now + (1.0 if name == "known" else 0.0)
-        return as_numbers(value) + 0.0 * now
+        if name in ("error_deg", "error_m"):
+            return memory.errors[..., 0 if name == "error_deg" else 1]
+        if name == "eclipse":
+            return _dark(self.sky.at(t).shadow) + 0.0 * now
+        part, _, word = name.partition(".")
+        for mode in self.modes:
+            if word and part == mode.name and word in getattr(mode.guidance, "words", ()):
+                return mode.guidance.asked(word, t) + 0.0 * now  # type: ignore[union-attr]
+        if name == "sigma_deg" or word:
+            return self.navigation.asked(name, belief, now)
+        return machine.value(name, estimate, report, now, memory.entered_s)
 
     @property
     def _unloader(self) -> Unloader | None:
@@ -233,6 +225,8 @@ class CraftSoftware:
     def observe(self, command: Command, truth: Any, report: Report, t: float) -> dict[str, Array]:
         """Return mode, time in it, and how far the craft is from what is asked for."""
         found = {"mode": command.mode, "mode_time_s": t - command.entered_s}
+        if self.guards:
+            found["guard_s"] = command.longest_s
         if self.wanted:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
         if self._unloader is not None:
@@ -270,19 +264,14 @@ def _wide(reference: Array, like: Array) -> Array:
     return reference + np.zeros((*np.shape(like), 1)) if np.ndim(reference) == 1 else reference
 
 
-def _started(law: Any, trials: int) -> Any:
+def _aim(guidance: Any, memory: Any, reference: Any) -> Array:
+    """Return the attitude or pose that guidance wants in the end, which may be another than it asks for now."""
+    return guidance.aim(memory) if hasattr(guidance, "aim") else reference[0]
+
+
+def _started(law: Any, lead: tuple[int, ...]) -> Any:
     begin = getattr(law, "start", None)
-    return () if begin is None else begin((trials,))
-
-
-def _unloading(unload: Unloader, commands: list[Any], estimate: Any, report: Report) -> list[Any]:
-    """Return the commands with the torquers at work and the wheels making up for them: the body must feel nothing."""
-    dipole_B = unload.law.command(report.rho_B, estimate.B_B, unload.bias_B)
-    dipole_B = unload.torquers.torquers.dipole_B(dipole_B)
-    against = unload.share(-torque(dipole_B, estimate.B_B), estimate)
-    commands[unload.actuator] = dipole_B
-    commands[unload.wheels] = against if commands[unload.wheels] is None else commands[unload.wheels] + against
-    return commands
+    return () if begin is None else begin(lead)
 
 
 @batched("(),()->()")
@@ -291,70 +280,10 @@ def _for_each(t, mode):
     return t + 0.0 * mode
 
 
-@batched("(3)->()")
-def _size(v):
-    """Return |v|."""
-    return np.sqrt(v @ v)
-
-
-@batched("(),(),(),(),(),(),(),(),(),()->(),(),()")
-def _guard_step(start, mode, entered, holds, held, source, target, for_s, period_s, now):
-    """Return mode, time of entry, and how long the guard has held; the first transition of a moment wins."""
-    here = ((start == source) | (source < 0.0)) & (start != target) & (mode == start)
-    clock = where((holds > 0.0) & here, held + period_s, 0.0)
-    goes = here & (holds > 0.0) & (clock >= for_s)
-    return where(goes, target, mode), where(goes, now, entered), where(goes, 0.0, clock)
-
-
-@functools.cache
-def _choice(modes: int, size: int) -> Kernel:
-    """Return the kernel that takes one of several vectors."""
-
-    @batched(f"(),({modes},{size})->({size})")
-    def chosen(mode, options):
-        """Return the vector of a mode."""
-        found = options[0]
-        for k in range(1, modes):
-            found = where(mode == float(k), options[k], found)
-        return found
-
-    return chosen
-
-
-def _by_mode(mode: Array, options: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
-    """Return the commands of the mode that each trial is in."""
-    found = []
-    for each in zip(*options, strict=True):
-        size = each[0].shape[-1]
-        found.append(_choice(len(options), size)(mode, np.stack(each, axis=-2)) if size else each[0])
-    return tuple(found)
-
-
-@functools.cache
-def _picked(size: int) -> Kernel:
-    """Return the kernel that takes new numbers in one mode and old ones in others."""
-
-    @batched(f"(),(),({size}),({size})->({size})")
-    def picked(mode, this, new, old):
-        """Return the new ones where the mode is this one."""
-        return where(mode == this, new, old)
-
-    return picked
-
-
-def _where_mode(mode: Array, i: int, new: Any, old: Any) -> Any:
-    """Return a tree of states that is the new one in the trials of a mode, and the old one elsewhere."""
-    fresh = iter(list(leaves(tuple(new))))
-    return mapped(lambda was: _leaf(mode, i, next(fresh), was), tuple(old))
-
-
-def _leaf(mode: Array, i: int, new: Any, old: Any) -> Any:
-    if not isinstance(old, np.ndarray) and not hasattr(old, "shape"):
-        return new
-    lead, core = np.shape(mode), np.shape(old)[len(np.shape(mode)) :]
-    size = int(np.prod(core)) if core else 1
-    flat = lambda x: x.reshape(*lead, size)  # noqa: E731
-    return _picked(size)(mode, np.array(float(i)), flat(new), flat(old)).reshape(*lead, *core)
+@batched("()->()")
+def _dark(shadow):
+    """Return 1 where more than half of the Sun is hidden."""
+    return where(shadow > 0.5, 1.0, 0.0)
 
 
 def first_reference(guidance: Any, report: Report | None = None) -> Any:

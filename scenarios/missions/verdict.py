@@ -10,6 +10,7 @@ import numpy as np
 
 from gnc.checks import Check, bound_text
 from gnc.expression import parse
+from gnc.notebook import table
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.mission import Mission
@@ -47,6 +48,11 @@ class Verdict:
         rows = [f"{'ok' if c.ok else 'FAILED':7}{c.name}: {c.value:.4g} {bound_text(c)} {c.note}" for c in self.checks]
         return "\n".join(row.rstrip() for row in rows)
 
+    def _repr_html_(self) -> str:
+        """The checks, for notebooks."""
+        rows = [(c.name, float(c.value), bound_text(c), c.note, "met" if c.ok else "FAILED") for c in self.checks]
+        return table("requirements", ("requirement", "value", "bound", "note", "result"), rows)
+
     @property
     def ok(self) -> bool:
         """Whether everything that is asked is met, and something is asked."""
@@ -80,7 +86,7 @@ def judge(
     verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
-    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight)
+    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(flight, modes)
     return verdict
 
 
@@ -135,17 +141,33 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
     """Say which sensors the gate shuts out or that never measured, whose noise is misjudged, and what was recovered."""
     told = []
     for name, (used, refused, _) in measurements.items():
-        if refused > REFUSED * (used + refused):
-            share = 100.0 * refused / (used + refused)
+        if shut := _shut_out(flight, name):
             told.append(
-                f"{name}: the gate refused {share:.0f} % of its measurements; the filter is too sure of itself: "
-                "more process noise (torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
+                f"{name}: the gate refused more than {100.0 * REFUSED:.0f} % of its measurements in {shut} of "
+                f"{flight.sizes['trial']} trials; the filter is too sure of itself: more process noise "
+                "(torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
             )
         elif used + refused == 0:
             told.append(f"{name}: never measured anything")
         elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
             told.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
     return told + _recovered(flight)
+
+
+def _never_entered(flight: Dataset, modes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name the modes that no trial was in when signals were kept."""
+    told = []
+    for craft, names in modes.items():
+        if len(names) > 1 and f"{craft}.mode" in flight:
+            seen = np.unique(flight[f"{craft}.mode"].values)
+            told += [f"{craft}: no trial was ever in mode {name}" for k, name in enumerate(names) if k not in seen]
+    return told
+
+
+def _shut_out(flight: Dataset, name: str) -> int:
+    """Return in how many trials the gate shuts a sensor out."""
+    used, refused = (flight[f"{name}.{what}"].values[:, -1] for what in ("used", "refused"))
+    return int(np.sum(refused > REFUSED * (used + refused)))
 
 
 def _mean_nis(flight: Dataset, name: str) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gnc.controllers.guidance.base import View
+from gnc.estimators.navigation.chaser import ChaserNavigation
 from gnc.history import Signal
 from gnc.loop import Moment
 from gnc.models.craft.base import Craft
@@ -57,7 +58,7 @@ class Navigations:
     def predict(self, belief: Any, command: Any, report: Any, t: Any, h: Any) -> tuple[Any, ...]:
         """Move every belief over h."""
         each = zip(self.software.values(), belief, command, report, strict=True)
-        return tuple(s.navigation.predict(b, u.effectors, r, t, h) for s, b, u, r in each)
+        return tuple(s.navigation.predict(b, u, r, t, h) for s, b, u, r in each)
 
     def update(self, belief: tuple[Any, ...], name: str, measurement: Any, t: Any) -> tuple[tuple[Any, ...], Any]:
         """Correct the belief of the craft whose sensor it is."""
@@ -112,7 +113,9 @@ class Observer:
             values |= {f"{name}.{key}": v for key, v in craft.observe(truth[name], asked, moment.t).items()}
         told = zip(moment.belief, moment.report, strict=True)
         for (name, software), (belief, report) in zip(self.software.items(), told, strict=True):
-            found = software.navigation.observe(belief, truth[self.seen[name]], moment.t)
+            inner = software.navigation.inner
+            seen = truth if isinstance(inner, ChaserNavigation) else truth[self.seen[name]]
+            found = software.navigation.observe(belief, seen, moment.t)
             found |= software.observe(commands[name], truth[name], report, moment.t)
             own = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
             estimate = software.navigation.estimate(belief, report)

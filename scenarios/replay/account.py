@@ -23,7 +23,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     """Account for a session that has run."""
     estimates = session.results.estimates()
     data = {_name(s): _data(s) for s in session.streams}
-    found = {c.name: session.results.innovations(i) for i, c in enumerate(session.channels)}
+    found = {c.name: session.results.innovations_of(i) for i, c in enumerate(session.channels)}
     gate = session.config.filter.gate_probability
     sensors = {name: score.innovations(records, gate) for name, records in found.items() if records is not None}
     rest = session.rest.found() if session.rest is not None else {}
@@ -45,10 +45,14 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "rest": rest,
         "noise": noise,
         "motion": _motion(session),
-        "hints": tuning.hints(session.config.filter.kind, sensors, rest),
+        "hints": tuning.hints(session.config.filter.kind, sensors, rest, session.plausibility.spreads()),
         "warnings": [*_warnings(data), *session.plausibility.doubts()],
         "failures": _failures(sensors),
-        "timing": {"seconds": session.seconds, "times_real_time": span / session.seconds if session.seconds else None},
+        "timing": {
+            "seconds": session.seconds,
+            "cpu_seconds": session.cpu_seconds,
+            "times_real_time": span / session.seconds if session.seconds else None,
+        },
     }
 
 

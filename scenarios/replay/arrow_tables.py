@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,21 +24,24 @@ except ImportError:
 
 Array = Any
 
+HEAD = 60  # lines in which the data begin
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+UNIT = re.compile(r"[\[(].*[\])]|-|1|%|°.*|[uµmnk]?(s|m|T|g|g0|rad|deg|Hz|V|A|K|N|G|gauss)([ */.^]?-?[\w^()-]+)*")
 CSV_BLOCK = 1 << 21  # bytes read at a time
 NULLS = ["", "NA", "N/A", "null", "NULL", "None", "-", "nan", "NaN", "NAN"]
 
 
 class CsvTable:
-    """A file with one line of names, fields separated by commas, semicolons or tabs."""
+    """A file with lines of names before its data, fields separated by commas, semicolons or tabs."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.malformed = path, 0
         with path.open(encoding="utf-8-sig", errors="replace") as file:
-            header = file.readline()
-        self._delimiter = max(",;\t", key=header.count)
-        self.columns = [name.strip().strip('"') for name in header.strip().split(self._delimiter)]
-        if not header.strip():
+            lines = [line.strip("\r\n") for line in itertools.islice(file, HEAD)]
+        if not any(line.strip() for line in lines):
             raise InputError(f"{path}: the file is empty; expected a line of column names")
+        self._delimiter = max(",;\t", key=max(lines, key=len).count)
+        self.columns, self._skipped = header([line.split(self._delimiter) for line in lines])
         if len(set(self.columns)) < len(self.columns):
             raise InputError(f"{path}: two columns have the same name in the first line; give each its own")
 
@@ -49,7 +54,7 @@ class CsvTable:
                 use_threads=False,
                 block_size=CSV_BLOCK,
                 column_names=self.columns,
-                skip_rows=1,
+                skip_rows=self._skipped,
                 encoding="latin1",  # in which any byte is a character: a corrupt one costs its row
             ),
             parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=self._skip),
@@ -89,6 +94,28 @@ class ParquetTable:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             read = {name: _numbers(columns[name]) for name in numbers}
             yield read | {name: _stamps(columns[name]) for name in stamps}
+
+
+def header(lines: list[list[str]]) -> tuple[list[str], int]:
+    """Return the names of the columns, and how many lines come before the data.
+
+    Names are in the line before the data; titles and comments of other lengths, and a line of units, are left out, and
+    names in two lines, of a sensor and of its axes, are joined.
+    """
+    clean = [[field.strip().strip('"') for field in fields] for fields in lines]
+    first = next((i for i, fields in enumerate(clean) if i and _is_data(fields, max(map(len, clean)))), 1)
+    named = [f for f in clean[:first] if len(f) == len(clean[min(first, len(clean) - 1)]) and any(f)] or clean[:1]
+    if len(named) > 1 and 2 * sum(bool(UNIT.fullmatch(f)) for f in named[-1] if f) >= sum(map(bool, named[-1])):
+        named = named[:-1]
+    named = named[-1:] if len(set(named[-1])) == len(named[-1]) else named[-2:]
+    return ["_".join(filter(None, parts)) for parts in zip(*named, strict=True)], first
+
+
+def _is_data(fields: list[str], most: int) -> bool:
+    """Tell whether a line has as many fields as any, at least half of what is filled being numbers or dates."""
+    filled = [f for f in fields if f]
+    numbers = sum(np.isfinite(_number(f)) or f.lower() == "nan" or bool(DATE.match(f)) for f in filled)
+    return len(fields) == most and bool(filled) and 2 * numbers >= len(filled)
 
 
 def _lines_inside(column: Any) -> int:

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc.batch import chosen
 from gnc.estimators.attitude_belief import Belief
+from gnc.estimators.chart import ROTATION, vector
 from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.inertia_states import Inertia
@@ -28,10 +30,8 @@ class GyroDriven(Driven):
         special: dict[str, Any] = {"coast_sigma": chosen.coast_sigma, "magnetometer_walk": chosen.magnetometer_walk}
         self.filter = GyroMekf(gyro=gyro, **special, **common)
         self.errors = named("a", "bias", *(["magnetometer_bias"] if self._biased else []))
-
-    def start_size(self, start: config.Start) -> int:
-        """Return the size of the whole error state."""
-        return len(self.errors)
+        self.fields = ("q_IB", "bias", *(["magnetometer_bias"] if self._biased else []))
+        self.chart = (ROTATION, *[vector(3)] * (len(self.fields) - 1))
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief before the first sample."""
@@ -42,13 +42,18 @@ class GyroDriven(Driven):
             first.q_IB, blocks(first.C[:3, :3], bias, *magnetometer) if C is None else C, start.bias
         )
 
-    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
-        """Move at the rate of the sample."""
-        return self.filter.predict(belief, SILENT if held is None else held, h)
+    def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
+        """Move at the rate of the sample, or at the last rate, which is trusted less."""
+        return self.filter.predict(belief, SILENT if sample is None else sample, h)
 
-    def coast(self, belief: Any, h: float, end: Sample) -> Any:
-        """Move at the last rate, which is trusted less."""
-        return self.filter.predict(belief, SILENT, h)
+    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
+        """Return F."""
+        return self.filter.transition(after, h)
+
+    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
+        """Return the belief with another attitude and other biases."""
+        w_B = belief.w_B - (parts[1] - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
+        return super().moved(belief, parts, C)._replace(w_B=w_B)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, biases and C."""
@@ -65,6 +70,8 @@ class Field(NamedTuple):
 class ByTorque(Driven):
     """Dynamics-driven MEKF: known torques and wheels move it, and the field by its dipole."""
 
+    sample_size = 12
+
     def __init__(
         self, chosen: filter_config.MekfFilter, biases: tuple[SensorBias, ...], common: dict[str, Any]
     ) -> None:
@@ -78,6 +85,8 @@ class ByTorque(Driven):
             extras.append(Inertia(form="ratios"))
             self.errors += INERTIA
         self.filter = Mekf(np.array(chosen.J), chosen.method, psd, tuple(extras), substeps=chosen.substeps, **common)
+        self.fields = ("q_IB", "P_B", *(["extras"] if extras else []))
+        self.chart = (ROTATION, vector(3), *([vector(self.filter.size - 6)] if extras else []))
 
     def start_size(self, start: config.Start) -> int:
         """Return that of the whole error state beside a momentum, that of attitude and rate beside a rate."""
@@ -100,14 +109,21 @@ class ByTorque(Driven):
         sigmas["inertia"] = self._chosen.inertia_sigma_kgm2
         return np.diag([sigmas[name.split("_")[0]] ** 2 for name in self.errors[6:]])
 
-    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
+    def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
         """Move under the known torque, the wheels at their momentum, the dipole in the field."""
-        tau_B, B_I = (NOTHING, NOTHING) if held is None else (held.z[:3], held.z[9:])
-        return self.filter.predict(belief, tau_B, h, None if end is None else end.z[6:9], Field(B_I))
+        tau_B, rho_B, env = self._given(belief, sample, end)
+        return self.filter.predict(belief, tau_B, h, rho_B, env)
 
-    def coast(self, belief: Any, h: float, end: Sample) -> Any:
-        """Move freely, but for the wheels."""
-        return self.move(belief, None, h, end)
+    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
+        """Return F."""
+        tau_B, rho_B, env = self._given(before, sample, end)
+        return self.filter.transition(before, before.C, tau_B, h, rho_B, env)[2]
+
+    def _given(self, belief: Any, sample: Sample, end: Measurement) -> tuple[Array, Array, Field]:
+        """Return torque, the wheels' momentum at the end, and the field."""
+        tau_B, B_I = (NOTHING, NOTHING) if sample is None else (sample.z[:3], sample.z[9:])
+        rho_B = chosen(end.valid > 0.0, end.z[6:9], belief.rho_B) if end.z.shape[0] else belief.rho_B
+        return tau_B, rho_B, Field(B_I)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, extra states and C."""

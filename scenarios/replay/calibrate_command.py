@@ -13,7 +13,7 @@ def calibrate(
     config: Annotated[Path, typer.Option(help="TOML file of gnc replay; a gyro needs [truth] or an attitude sensor.")],
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
-    """Fit hard and soft iron of magnetometers, matrix, bias and time offset of gyros, with their sigmas."""
+    """Fit iron of magnetometers, matrix, bias and time offset of gyros, and inertia, with their sigmas."""
     from gnc.config import read
     from gnc.scenarios import display
     from gnc.scenarios.replay.config import Replay
@@ -48,10 +48,29 @@ def _calibrated(log: Path, config: Any) -> dict[str, Any]:
             found[sensor.name] = calibration.magnetometer(rows[sensor.name][1][:, :3])
         if sensor.kind == "gyro" and attitude is not None:
             found[sensor.name] = calibration.gyro(*rows[sensor.name], attitude[0], attitude[1][:, :4])
+        if sensor.kind == "gyro" and config.filter.kind in ("mekf", "dqekf") and sensor.name in rows:
+            found["inertia"] = calibration.inertia(*_motion(rows, sensor, found.get(sensor.name)))
     if not found:
         raise InputError("sensors: no magnetometer, and no gyro beside an attitude; there is nothing to calibrate")
     plain = lambda parts: {key: np.asarray(value).tolist() for key, value in parts.items()}  # noqa: E731
     return {n: c._asdict() | {"values": plain(c.values), "sigma": plain(c.sigma)} for n, c in found.items()}
+
+
+def _motion(rows: dict[str, tuple[Any, Any]], gyro: Any, calibrated: Any) -> tuple[Any, Any, Any, Any]:
+    """Return times, rates in body axes, torques that are held, and momenta of the wheels between their stamps."""
+    import numpy as np
+
+    from gnc import quaternion
+
+    t, z = rows[gyro.name]
+    w_B = quaternion.rotate(np.array(gyro.q_BS), z)
+    if calibrated is not None:
+        w_B = z @ calibrated.values["matrix"].T + calibrated.values["bias"]
+    if "inputs" not in rows:
+        return t, w_B, np.zeros_like(w_B), np.zeros_like(w_B)
+    when, given = rows["inputs"]
+    held = np.clip(np.searchsorted(when, t, side="right") - 1, 0, len(when) - 1)
+    return t, w_B, given[held, :3], np.stack([np.interp(t, when, given[:, 6 + i]) for i in range(3)], axis=1)
 
 
 def _rows(log: Path, config: Any) -> dict[str, tuple[Any, Any]]:
@@ -60,13 +79,12 @@ def _rows(log: Path, config: Any) -> dict[str, tuple[Any, Any]]:
 
     import numpy as np
 
-    from gnc.scenarios.replay.merge import blocks, common_origin
     from gnc.scenarios.replay.session import connect
 
     with TemporaryDirectory() as folder:
         session = connect(log, config, Path(folder))
         parts: dict[str, list[Any]] = {s.name.removeprefix("sensors."): [] for s in session.streams}
-        for block in blocks(session.feeds, session.streams, common_origin(session.feeds)):
+        for block in session.blocks():
             for name, m in zip(parts, block.parts, strict=True):
                 parts[name].append((m.t[m.valid], m.z[m.valid]))
         session.dropped.close(False)

@@ -1,9 +1,10 @@
-"""Batch calibrations from a log: hard and soft iron of a magnetometer; matrix, bias and time offset of a gyro.
+"""Batch calibrations from a log: iron of a magnetometer; matrix, bias and time offset of a gyro; inertia of the body.
 
     magnetometer   |S (m - b)| = F,            S symmetric (6), b (3): one strength F, whatever the attitude
     gyro           w(t) = M z(t + tau) + c,    w from a differentiated attitude; M: scale, misalignment, mounting
+    inertia        R (J w + rho) - sum R tau dt = L,    R from the gyro, L constant over a window of WINDOW_S
 
-Both are least squares with standard deviations from the Jacobian and the residuals. A parameter is called undetermined
+All are least squares with standard deviations from the Jacobian and the residuals. A parameter is called undetermined
 where its standard deviation is beyond UNKNOWN of what it is measured against: a body that turned about one axis only
 tells nothing of the others.
 """
@@ -23,6 +24,7 @@ UNKNOWN = 0.1  # standard deviation of a parameter, relative to the field or to 
 OFFSET_S = 0.2  # largest time offset that is looked for
 MOST_TRIES = 100  # of the fit: what is not determined would go on for ever
 MOST_STEPS = 5.0  # usual steps: beyond is a gap
+WINDOW_S, BIN_S = 20.0, 0.25  # over which the gyro's attitude is good enough; means of which the fit is made
 
 
 class Calibration(NamedTuple):
@@ -59,7 +61,8 @@ def magnetometer(m: Array, strength: float | None = None) -> Calibration:
     )  # fmt: skip
 
 
-_IRON = tuple(f"hard_iron_{a}" for a in "xyz") + tuple(f"soft_iron_{a}" for a in ("xx", "yy", "zz", "xy", "xz", "yz"))
+_SIX = ("xx", "yy", "zz", "xy", "xz", "yz")
+_IRON = tuple(f"hard_iron_{a}" for a in "xyz") + tuple(f"soft_iron_{a}" for a in _SIX)
 
 
 def symmetric(s: Array) -> Array:
@@ -96,6 +99,62 @@ def gyro(t: Array, z: Array, t_attitude: Array, q_IB: Array) -> Calibration:
         [*unknown, *(["time_offset_s"] if sigma_tau > OFFSET_S else [])],
         float(np.sqrt((rms**2).mean())), float(np.sqrt(((A[:, :3] - at(0.0)[0]) ** 2).mean())),
     )  # fmt: skip
+
+
+def inertia(t: Array, w_B: Array, tau_B: Array, rho_B: Array) -> Calibration:
+    """Fit J to rates under known torques and wheels' momenta; without any, its ratios: the trace is 1 then.
+
+    J is linear in the momentum, so every window gives 3 equations per bin for J and its own L. What the gyro's noise
+    adds to the normal equations, by which J would be too small, and known where the body hardly turns, is taken out.
+    """
+    scaled, dt = bool(np.any(tau_B) or np.any(rho_B)), float(np.median(np.diff(t)))
+    size, hop = max(int(WINDOW_S / dt), 2), max(int(BIN_S / dt), 1)
+    windows = list(range(0, len(t) - size + 1, size)) or [0]
+    n = 6 + 3 * len(windows)
+    N, right, square, rows = np.zeros((n, n)), np.zeros(n), 0.0, 0
+    for k, first in enumerate(windows):
+        part = slice(first, first + size)
+        A, b = _momenta(w_B[part], tau_B[part], rho_B[part], dt, hop)
+        A = np.concatenate([A, np.tile(-np.eye(3), (len(A) // 3, 1))], axis=1)
+        at = np.r_[0:6, 6 + 3 * k : 9 + 3 * k]
+        N[np.ix_(at, at)] += A.T @ A
+        right[at] += A.T @ b
+        square, rows = square + float(b @ b), rows + len(b)
+    noise = float(np.mean(np.diff(w_B, 2, axis=0) ** 2)) / 6.0 / hop
+    raw = N.copy()
+    N[range(6), range(6)] -= rows / 3.0 * noise * np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    free, first_guess = np.eye(n), np.zeros(n)
+    if not scaled:  # zz = 1 - xx - yy
+        free[2, :2], first_guess[2] = -1.0, 1.0
+        free = np.delete(free, 2, axis=1)
+    values, vectors = np.linalg.eigh(free.T @ N @ free)
+    seen = values > rows * noise  # what does not stand out of the noise is not known
+    gain, spread = ((vectors / np.where(seen, values, unseen)) @ vectors.T for unseen in (np.inf, 1e-12))
+    x = first_guess + free @ gain @ free.T @ (right - N @ first_guess)
+    residual = (square - 2.0 * x @ right + x @ raw @ x) / rows
+    sigma = np.sqrt(residual * np.diagonal(free @ spread @ free.T))
+    J, name = symmetric(x[:6]), "inertia_kgm2" if scaled else "inertia_ratios"
+    unknown = [f"inertia_{n}" for n, s in zip(_SIX, sigma, strict=False) if s > UNKNOWN * abs(np.trace(J)) / 3.0]
+    return Calibration(
+        {name: J}, {name: symmetric(sigma[:6])}, unknown, float(np.sqrt(residual)), float(np.sqrt(square / rows))
+    )
+
+
+def _momenta(w_B: Array, tau_B: Array, rho_B: Array, dt: float, hop: int) -> tuple[Array, Array]:
+    """Return A (3 bins, 6) and b with A j = L + b: momenta in the axes of the window's begin, means over bins."""
+    q = [np.array([1.0, 0.0, 0.0, 0.0])]
+    for w in w_B[:-1]:
+        q.append(quaternion.mul(q[-1], quaternion.exp(dt * w)))
+    R = quaternion.to_matrix(quaternion.normalize(np.array(q)))
+    x, y, z = w_B.T
+    o = np.zeros_like(x)
+    by_J = np.array([[x, o, o, y, z, o], [o, y, o, x, o, z], [o, o, z, o, x, y]]).transpose(2, 0, 1)  # J w = by_J j
+    impulse = dt * np.cumsum(np.einsum("kij,kj->ki", R, tau_B), axis=0)
+    impulse = np.concatenate([np.zeros((1, 3)), impulse[:-1]])
+    A, b = R @ by_J, impulse - np.einsum("kij,kj->ki", R, rho_B)
+    bins = len(A) // hop
+    binned = lambda x: x[: bins * hop].reshape(bins, hop, *x.shape[1:]).mean(axis=1)  # noqa: E731
+    return binned(A).reshape(-1, 6), binned(b).ravel()
 
 
 def rates(t: Array, q_IB: Array) -> tuple[Array, Array]:

@@ -50,6 +50,12 @@ class Inputs(Source):
     wheels: Names3 | None = Field(default=None, description="columns of the wheels' momentum [N m s], body axes")
     field: Names3 | None = Field(default=None, description="columns [T], inertial axes; acts on the filter's dipole")
 
+    @model_validator(mode="after")
+    def _some(self) -> Inputs:
+        if not (self.torque or self.force or self.wheels or self.field):
+            raise InputError("none of torque, force, wheels and field has columns; name some, or leave it out")
+        return self
+
 
 class Truth(Source):
     """A better instrument, to score against."""
@@ -142,10 +148,10 @@ class Output(Section):
     """What is written."""
 
     covariance: Literal["full", "sigma"] = "full"
-    csv: bool | None = Field(
-        default=None, description="the same as text; by default not of imu, which has every sample"
+    csv: bool | None = Field(default=None, description="the same as text; by default where there are few records")
+    formats: tuple[Literal["tum", "aem", "oem", "mcap"], ...] = Field(
+        default=(), description="estimates.tum ... too, which other viewers open"
     )
-    tum: bool = Field(default=False, description="estimates.tum too, a trajectory that other viewers open")
     smooth: bool = Field(default=False, description="estimates use what follows too")
     lag_s: Positive | None = Field(default=None, description="smooth: at least so much of what follows; none: all")
 
@@ -165,9 +171,9 @@ class Replay(Section):
     output: Output = Output()
 
     @property
-    def text(self) -> bool:
-        """Whether results are written as CSV too."""
-        return self.filter.kind != "imu" if self.output.csv is None else self.output.csv
+    def interval(self) -> str:
+        """Which interval a sample of the driver counts for."""
+        return getattr(self.filter, "interval", "after")
 
     @model_validator(mode="after")
     def _fits(self) -> Replay:
@@ -180,13 +186,15 @@ class Replay(Section):
         gyros = [s for s in self.sensors if s.kind == "gyro"]
         if self.filter.kind == "imu":
             return self._fits_imu()
-        if self.output.smooth:
-            raise InputError(f"output.smooth: {self.filter.kind} has no way back; imu has")
         if self.filter.kind == "gyro-mekf" and len(gyros) != 1:
             raise InputError(f"sensors: {len(gyros)} gyros; gyro-mekf is driven by exactly one")
+        if self.filter.kind == "ins":
+            return self._fits_ins()
         for s in self.sensors:
+            if s.kind in ("velocity", "range"):
+                raise InputError(f"sensors.{s.name}: {self.filter.kind} takes no {s.kind}; ins does")
             if s.kind == "accelerometer":
-                raise InputError(f"sensors.{s.name}: {self.filter.kind} takes no accelerometer; imu does")
+                raise InputError(f"sensors.{s.name}: {self.filter.kind} takes no accelerometer; imu and ins do")
             if s.kind == "gyro" and s.arw is None:
                 raise InputError(f"sensors.{s.name}.arw is missing; give the angular random walk [rad/sqrt(s)]")
             if s.kind == "magnetometer" and s.reference is None:
@@ -218,6 +226,21 @@ class Replay(Section):
         kinds = sorted(s.kind for s in self.sensors)
         if kinds not in (["accelerometer", "gyro"], ["accelerometer", "gyro", "magnetometer"]):
             raise InputError(f"sensors: {', '.join(kinds)}; imu takes one gyro, one accelerometer, and a magnetometer")
+        return self
+
+    def _fits_ins(self) -> Replay:
+        count = [sum(s.kind == kind for s in self.sensors) for kind in ("gyro", "accelerometer")]
+        if count != [1, 1]:
+            raise InputError(f"sensors: {count[0]} gyros and {count[1]} accelerometers; ins is driven by one of each")
+        for s in self.sensors:
+            if (s.kind == "gyro" and s.arw is None) or (s.kind == "accelerometer" and s.vrw is None):
+                raise InputError(
+                    f"sensors.{s.name}: its random walk is missing; give {'arw' if s.kind == 'gyro' else 'vrw'}"
+                )
+            if getattr(s, "observer", None) is not None:
+                raise InputError(f"sensors.{s.name}.observer: ins knows no observer; leave it out")
+        if not any(s.kind in ("pose", "position", "velocity", "range") for s in self.sensors):
+            raise InputError("sensors: none measures a position or velocity; ins drifts without, imu does not")
         return self
 
 

@@ -1,8 +1,8 @@
 """The small face behind which replay drives its filters, and what they share.
 
-It moves with the last sample of its driver (gyro, or known inputs), held over h, or coasts without it; `end` is the
-driver's sample at the end of h, if there is one. What is recorded is found for many beliefs at once, stacked along the
-first axis.
+It moves with a sample of its driver (gyro, or known inputs), held over h, or coasts without it (None); `end` is the
+driver's sample at the end of h, valid if there is one. What is recorded is found for many beliefs at once, stacked
+along the first axis.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gnc.estimators.chart import Chart
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay import config
 
@@ -35,18 +36,31 @@ class Driven(Protocol):
 
     filter: Any
     errors: tuple[str, ...]  # names of the rows of C
+    fields: tuple[str, ...]  # of a belief, that C is of
+    chart: Chart  # of these
+    sample_size: int = 3  # numbers of the driver's sample
+    recordable: bool = True  # whether `step` and `update` can be part of a compiled program
 
     def start_size(self, start: config.Start) -> int:
         """Return how many rows start.C has."""
+        return len(self.errors)
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the first belief."""
 
-    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
-        """Predict with what drives the filter."""
+    def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
+        """Move over h."""
 
-    def coast(self, belief: Any, h: float, end: Sample) -> Any:
-        """Predict without."""
+    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
+        """Return F of that move, over the errors."""
+
+    def parts(self, belief: Any) -> tuple[Array, ...]:
+        """Return the parts of the chart."""
+        return tuple(getattr(belief, name) for name in self.fields)
+
+    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
+        """Return the belief with other parts and covariance."""
+        return belief._replace(C=C, **dict(zip(self.fields, parts, strict=True)))
 
     def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
         """Correct with a measurement, and return an innovation too."""
@@ -54,8 +68,8 @@ class Driven(Protocol):
 
     def doubt(self, belief: Any, growth: float) -> Any:
         """Let the standard deviations of the motion grow, that of the attitude to a radian at most; no constants'."""
-        constant = np.array([name.startswith(CONSTANTS) for name in self.errors[: belief.C.shape[-1]]])
-        scale = np.where(constant, 1.0, growth)
+        scale = np.full(belief.C.shape[-1], growth)
+        scale[[i for i, name in enumerate(self.errors) if name.startswith(CONSTANTS)]] = 1.0
         scale[:3] = np.clip(1.0 / np.sqrt(np.diagonal(belief.C)[:3]), 1.0, growth)
         return belief._replace(C=np.outer(scale, scale) * belief.C)
 

@@ -10,6 +10,7 @@ from gnc.config.arrays import Inertia, NonNegative, Positive, Vector3
 from gnc.config.base import Section
 
 Row6: TypeAlias = tuple[float, float, float, float, float, float]
+Interval: TypeAlias = Literal["after", "before", "mean"]
 Probability = Annotated[float, Field(gt=0, le=1)]
 
 ZERO = (0.0, 0.0, 0.0)
@@ -32,6 +33,7 @@ class GyroMekfFilter(Filter):
     """Attitude and gyro bias, driven by the gyro."""
 
     kind: Literal["gyro-mekf"]
+    interval: Interval = Field(default="after", description="a sample counts after its stamp, before, or mean of both")
     coast_sigma: NonNegative = Field(default=0.01, description="[rad/s] of the last rate while the gyro is silent")
     magnetometer_walk: NonNegative | None = Field(default=None, description="[T/sqrt(s)]: estimates that bias too")
 
@@ -94,6 +96,20 @@ class ImuFilter(Section):
     gate_probability: ClassVar[float] = 1.0  # nothing is refused: a contradiction is a magnet
 
 
+class InsFilter(Filter):
+    """Attitude, velocity and position, driven by gyro and accelerometer."""
+
+    kind: Literal["ins"]
+    error_state: Literal["group-affine", "dual-quaternion"] = "group-affine"
+    interval: Interval = Field(default="before", description="a sample counts before its stamp, after, or mean of both")
+    gravity_m_s2: Vector3 = (0.0, 0.0, -9.80665)
+    sigma_gravity_m_s2: NonNegative = Field(default=0.0, description="of each axis; above 0 gravity is estimated")
+    sigma_acc_bias_m_s2: NonNegative = 0.2
+    rest_sigma_m_s: NonNegative = Field(
+        default=0.0, description="above 0: a body whose samples rest has zero velocity, to so much"
+    )
+
+
 AnyFilter: TypeAlias = Annotated[
-    ImuFilter | GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
+    ImuFilter | InsFilter | GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
 ]

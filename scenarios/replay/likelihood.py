@@ -22,12 +22,10 @@ from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.filter_config import ImuFilter
 from gnc.scenarios.replay.imu_run import ImuRunner
-from gnc.scenarios.replay.merge import blocks, common_origin
 from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.sensors import Channel
-from gnc.scenarios.replay.session import Session, connect
-from gnc.scenarios.replay.start import Starter
+from gnc.scenarios.replay.session import Session, connect, starter_of
 
 Array = Any
 
@@ -45,8 +43,8 @@ def likelihoods(log: Path, configs: Sequence[Replay]) -> tuple[Array, Array]:
             runner: Any = first.runner
         else:
             runner = _batched(sessions, sums)
-        for block in blocks(first.feeds, first.streams, common_origin(first.feeds)):
-            runner.run(block)
+        for block in first.blocks():
+            runner.run(first.paired(block))
         runner.finish()
         for session in sessions:
             session.dropped.close(False)
@@ -61,15 +59,13 @@ class _Sums:
         self._t: list[Array] = []
         self._terms: list[Array] = []
 
-    def estimate(self, t: float, belief: Any) -> None:
+    def estimates_at(self, t: Array, beliefs: Any) -> None:
         """Beliefs are of no interest here."""
 
-    def innovation(self, sensor: int, t: float, innovation: Any) -> None:
-        """Add an innovation of all candidates."""
-        m = np.shape(innovation.y)[-1]
-        nis = np.minimum(innovation.nis, MOST_NIS * gate(self._probability, m))
-        self._t.append(np.array([t]))
-        self._terms.append(np.atleast_1d(-0.5 * (nis + np.linalg.slogdet(innovation.S)[1]))[None])
+    def innovations(self, sensor: int, t: Array, innovation: Any) -> None:
+        """Add innovations of all candidates."""
+        nis = np.minimum(innovation.nis, MOST_NIS * gate(self._probability, innovation.y.shape[-1]))
+        self.add(t, np.reshape(-0.5 * (nis + np.linalg.slogdet(innovation.S)[1]), (len(t), -1)))
 
     def add(self, t: Array, terms: Array) -> None:
         """Add innovations (n,) of candidates (n, candidates)."""
@@ -78,8 +74,7 @@ class _Sums:
 
     def found(self) -> tuple[Array, Array]:
         """Return times and terms."""
-        n = max(terms.shape[1] for terms in self._terms)
-        return np.concatenate(self._t), np.concatenate([np.broadcast_to(x, (len(x), n)) for x in self._terms])
+        return np.concatenate(self._t), np.concatenate(self._terms)
 
 
 def _batched(sessions: list[Session], sums: _Sums) -> Runner:
@@ -91,23 +86,15 @@ def _batched(sessions: list[Session], sums: _Sums) -> Runner:
     ]
     filter_: Driven = first.filter
     filter_.filter = stacked([s.filter.filter for s in sessions])
-    starter = _PlainStarter(first)
-    streams = first.streams[: len(first.streams) - (first.track is not None)]
-    chosen, taker = first.config.filter, cast(Results, sums)
-    assert not isinstance(chosen, ImuFilter)
-    return Runner(filter_, channels, streams, taker, starter, first.config.log, chosen.ungated_s)
-
-
-class _PlainStarter(Starter):
-    """Starts all candidates from what the first one believes of the sensors."""
-
-    def __init__(self, first: Session) -> None:
-        super().__init__(first.config.start, first.config.filter.kind in ("dqekf", "dqekf-kinematic"))
-        self._plain = {c.name: c.sensor for c in first.channels}
-
-    def look(self, name: str, t: float, sensor: Any, z: Array, env: Any) -> Any:
-        """Return the start that this measurement makes possible."""
-        return super().look(name, t, self._plain[name], z, env)
+    plain = {c.name: c.sensor for c in first.channels}
+    starter = starter_of(first.config, filter_)
+    look = starter.look
+    starter.look = lambda name, t, sensor, z, env: look(name, t, plain[name], z, env)  # type: ignore[method-assign]
+    chosen = first.config.filter
+    assert not isinstance(chosen, ImuFilter) and isinstance(first.runner, Runner)
+    options: dict[str, Any] = {"interval": first.config.interval, "trials": len(sessions)}
+    parts = (filter_, channels, first.runner.streams, cast(Results, sums), starter, first.config.log)
+    return Runner(*parts, chosen.ungated_s, **options)
 
 
 def stacked(parts: Sequence[Any]) -> Any:

@@ -120,10 +120,11 @@ def blocks(feeds: Sequence[Feed], streams: Sequence[Stream], origin_ns: int) -> 
     while any(not feed.done for feed in feeds):
         min((feed for feed in feeds if not feed.done), key=lambda feed: feed.frontier).pull(origin_ns)
         until = min(feed.frontier for feed in feeds)
-        yield _block([s.release(until) for s in streams], until)
+        yield block_of([s.release(until) for s in streams], until)
 
 
-def _block(parts: list[Measurements], until: float) -> Block:
+def block_of(parts: list[Measurements], until: float) -> Block:
+    """Return measurements of all streams with their order of time."""
     t = np.concatenate([p.t for p in parts])
     stream = np.repeat(np.arange(len(parts)), [len(p.t) for p in parts])
     index = np.concatenate([np.arange(len(p.t)) for p in parts])

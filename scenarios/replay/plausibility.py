@@ -14,6 +14,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.sensor_config import MagnetometerSensor
 from gnc.scenarios.replay.stream import Measurements, Stream
 
 Array = Any
@@ -56,6 +57,18 @@ class Plausibility:
         said += [line for gyro in gyros for attitude in turned for line in _rates(gyro, attitude)]
         return said + self._clocks()
 
+    def spreads(self) -> dict[str, float]:
+        """Return by how much the lengths of measured fields spread, over the noise that is stated."""
+        found = {}
+        for sensor, rows in zip(self._sensors, self._rows, strict=True):
+            if isinstance(sensor, MagnetometerSensor) and rows and not self._orbit:
+                length = np.sqrt((_joined(rows)[1][:, :3] ** 2).sum(axis=1))
+                usual = float(np.median(length))
+                noise = float(np.hypot(sensor.sigma_T, np.radians(sensor.sigma_deg) * usual))
+                if noise > 0.0:
+                    found[sensor.name] = float(np.median(np.abs(length - usual))) / (0.6745 * noise)
+        return found
+
     def _lengths(self, sensor: Any, z: Array) -> list[str]:
         kind = getattr(sensor, "kind", "")
         length = float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
@@ -89,7 +102,7 @@ def _joined(rows: list[Measurements]) -> tuple[Array, Array]:
 def _reference(sensor: Any, z: Array) -> Array | None:
     """Return the directions in inertial axes that rows refer to, where the log or the configuration has them."""
     reference = getattr(sensor, "reference", None)
-    if not isinstance(reference, tuple):
+    if not isinstance(reference, tuple) or sensor.kind == "range":
         return None
     return np.broadcast_to(reference, (len(z), 3)) if not isinstance(reference[0], str) else z[:, 3:6]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
+from gnc.estimators.chart import POSE, vector
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
@@ -22,11 +23,13 @@ from gnc.models.sensors.interface import Sighting
 from gnc.scenarios.replay import config, filter_config
 from gnc.scenarios.replay.driven import INERTIA, Array, Driven, First, Sample, blocks, given, named, variance
 
-AT_REST = np.zeros(6)
+AT_REST, NO_VELOCITY = np.zeros(6), np.zeros(3)
 
 
 class ByWrench(Driven):
     """Dynamics-driven pose filter: known wrenches move it."""
+
+    sample_size = 12
 
     def __init__(
         self, chosen: filter_config.DqekfFilter, biases: tuple[SensorBias, ...], common: dict[str, Any]
@@ -40,6 +43,8 @@ class ByWrench(Driven):
         options: dict[str, Any] = {"method": chosen.method, "wrench_psd": np.asarray(chosen.wrench_psd)}
         options |= {"extras": tuple(extras), "turn": TURN if chosen.substeps else None}
         self.filter = DqEkf.of(chosen.mass, np.array(chosen.r_g), np.array(chosen.J_com), **options, **common)
+        self.fields = ("dq_IB", "chi_B", *(["extras"] if extras else []))
+        self.chart = (POSE, vector(6), *([vector(self.filter.size - 12)] if extras else []))
 
     def start_size(self, start: config.Start) -> int:
         """Return the size of pose and twist."""
@@ -56,13 +61,13 @@ class ByWrench(Driven):
             self._prior = Prior(quaternion.rotate(q_IB, P_B), p_I, C, np.array(self._chosen.restart_beyond))
         return self.filter.start(x, C, values, blocks(spread, others))
 
-    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
-        """Move under the known wrench."""
-        return self.filter.predict(belief, None if held is None else held.z[:6], h)
+    def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
+        """Move under the known wrench, or freely."""
+        return self.filter.predict(belief, None if sample is None else sample.z[:6], h)
 
-    def coast(self, belief: Any, h: float, end: Sample) -> Any:
-        """Move freely."""
-        return self.filter.predict(belief, None, h)
+    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
+        """Return F."""
+        return self.filter.transition(before, before.C, None if sample is None else sample.z[:6], h)[1]
 
     def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
         """Correct with a measurement; `restart_beyond` makes it do as a chaser's filter does."""
@@ -92,12 +97,9 @@ class Kinematic(Driven):
         if gyro is not None:
             walk[:3], white[:3] = gyro.bias_walk**2, gyro.arw**2
         self.filter = TwistEkf(twist_psd=white, walk_psd=walk, **common)
+        self.fields, self.chart = ("dq_IB", "bias"), (POSE, vector(6))
         self.errors = named("a", "r", "w" if gyro is None else "bias", "v")
         self._sign = np.repeat([1.0, -1.0 if gyro is None else 1.0, -1.0], [6, 3, 3])
-
-    def start_size(self, start: config.Start) -> int:
-        """Return the size of pose and twist."""
-        return 12
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief at the first pose."""
@@ -109,16 +111,20 @@ class Kinematic(Driven):
                 C[6:9, 6:9] = variance(np.radians(start.sigma_bias_deg_s))
         return self.filter.start(dq_IB, C, bias)
 
-    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
-        """Move at the rate of the gyro's sample and the estimated velocity."""
-        if self._gyro is None or held is None:
-            return self.filter.predict(belief, AT_REST, h, self._gyro is None)
-        z = np.concatenate([quaternion.rotate(self._gyro.q_BS, held.z), np.zeros(3)])
-        return self.filter.predict(belief, z, h, held.valid)
+    def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
+        """Move at the rate of the gyro's sample and the estimated velocity, or at the last twist."""
+        if self._gyro is None or sample is None:
+            return self.filter.predict(belief, AT_REST, h, np.array(self._gyro is None))
+        z = np.concatenate([quaternion.rotate(self._gyro.q_BS, sample.z), NO_VELOCITY])
+        return self.filter.predict(belief, z, h, sample.valid)
 
-    def coast(self, belief: Any, h: float, end: Sample) -> Any:
-        """Move at the last twist."""
-        return self.filter.predict(belief, AT_REST, h, self._gyro is None)
+    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
+        """Return F."""
+        return self.filter.transition(after, h)
+
+    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
+        """Return the belief with another pose and bias."""
+        return super().moved(belief, parts, C)._replace(chi_B=belief.chi_B + belief.bias - parts[1])
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return pose, twist, bias and C, an unmeasured twist's error being less that of the bias."""
@@ -129,28 +135,37 @@ class Kinematic(Driven):
 class Moving(Driven):
     """Pose filter by a model of the motion, of which kind and density are those that suit the first poses best."""
 
+    recordable, fields = False, ("dq_IB",)  # the rest of the chart is made of the others
+
     def __init__(self, chosen: filter_config.KinematicFilter, poses: Poses) -> None:
         kinds: tuple[Kind, ...] = ("white", "damped", "singer") if chosen.motion == "auto" else (chosen.motion,)
         self.turning, self.moving = fitted(poses, kinds, chosen.gate_probability)
         self.filter = MotionFilter((self.turning,), (self.moving,), chosen.gate_probability)
-        self.errors = named("a", "r", "w", "v_I")
-
-    def start_size(self, start: config.Start) -> int:
-        """Return the size of pose and twist."""
-        return 12
+        self.errors, self.chart = named("a", "r", "w", "v_I"), (POSE, vector(12))
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief at the first pose."""
         dq_IB, twist = _first_state(first, start)
         return self.filter.start(dq_IB, _pose_covariance(first, start), twist)
 
-    def move(self, belief: Any, held: Sample, h: float, end: Sample) -> Any:
+    def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
         """Move by the model."""
-        return self.filter.predict(belief, h)
+        return self.filter.predict(belief, float(h))
 
-    def coast(self, belief: Any, h: float, end: Sample) -> Any:
-        """Move by the model."""
-        return self.filter.predict(belief, h)
+    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
+        """Return F."""
+        return self.filter.transition(before, after, float(h))
+
+    def parts(self, belief: Any) -> tuple[Array, ...]:
+        """Return pose, rate, inertial velocity and accelerations."""
+        v_I = quaternion.rotate(belief.dq_IB[..., :4], belief.chi_B[..., 3:])
+        return belief.dq_IB, np.concatenate([belief.chi_B[..., :3], v_I, belief.alpha], axis=-1)
+
+    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
+        """Return the belief with another pose and motion."""
+        v_B = quaternion.inverse_rotate(parts[0][..., :4], parts[1][..., 3:6])
+        chi_B = np.concatenate([parts[1][..., :3], v_B], axis=-1)
+        return belief._replace(dq_IB=parts[0], chi_B=chi_B, alpha=parts[1][..., 6:], C=C)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return pose, twist and C."""

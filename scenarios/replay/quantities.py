@@ -23,6 +23,7 @@ FINE, SATURATED, BAD_NORM = "", "saturated", "bad norm"
 RADIANS = {"rad/s": 1.0, "deg/s": np.pi / 180.0}
 TESLA = {"T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4}
 METRES = {"m": 1.0, "mm": 1e-3}
+METRES_PER_SECOND = {"m/s": 1.0, "km/h": 1.0 / 3.6}
 GRAVITY = 9.80665  # [m/s^2]
 FASTEST = 35.0  # [rad/s], 2000 deg/s: the range of a gyro that states none
 STRONGEST = 1e-3  # [T], 15 times the Earth's field
@@ -142,15 +143,18 @@ def pose(sensor: sensor_config.PoseSensor) -> Quantity:
     return Quantity((*sensor.columns, *observer), 8 + len(observer), convert, len(observer))
 
 
-def position(sensor: sensor_config.PositionSensor) -> Quantity:
-    """A position in metres."""
-    observer = sensor.observer or ()
+def position(sensor: Any) -> Quantity:
+    """A position, velocity or range in SI units, and columns beside it as they are."""
+    beside, n = getattr(sensor, "observer", None) or _columns(getattr(sensor, "reference", None)), len(sensor.columns)
+    scale = METRES.get(sensor.unit) or METRES_PER_SECOND[sensor.unit]
 
     def convert(values: Array) -> Converted:
-        z = np.concatenate([METRES[sensor.unit] * values[:, :3], values[:, 3:]], axis=1)
-        return z, np.full(len(z), FINE)
+        return np.concatenate([scale * values[:, :n], values[:, n:]], axis=1), np.full(len(values), FINE)
 
-    return Quantity((*sensor.columns, *observer), 3 + len(observer), convert, len(observer))
+    return Quantity((*sensor.columns, *beside), n + len(beside), convert, len(beside))
+
+
+velocity = range_ = position
 
 
 def truth(source: config.Truth, mask: str | None = None) -> Quantity:

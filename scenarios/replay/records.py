@@ -11,15 +11,18 @@ import io
 import os
 import struct
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gnc.errors import InputError
+from gnc.files import replacing
 
 Array = Any
 TIME = "time"
+MOST_CSV, CSV_ROWS = 20_000, 4096  # records of which there is a CSV by default, and at a time
 LABELS = {
     "axis": tuple("xyz"),
     "quaternion": tuple("wxyz"),
@@ -31,13 +34,15 @@ Shapes = Mapping[str, tuple[int, ...]]  # of one record
 class Records:
     """A file of records being written; it appears under its name when it is closed."""
 
-    def __init__(self, path: Path, shapes: Shapes, attributes: Mapping[str, str], csv: bool) -> None:
+    def __init__(self, path: Path, shapes: Shapes, attributes: Mapping[str, str], csv: bool | None) -> None:
+        if csv:
+            _arrow()
         self.path, self.count = path, 0
+        self._csv = False if csv is None and find_spec("pyarrow") is None else csv
         self.dtype = np.dtype([(name, ">f8", shape) for name, shape in shapes.items()])
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         self._file = self._temporary.open("w+b")
         self._file.write(_header(shapes, attributes, self.dtype.itemsize))
-        self._csv = _Csv(path.with_suffix(".csv"), shapes) if csv else None
 
     def append(self, columns: Mapping[str, Array]) -> None:
         """Add records, a column (n, *shape) for each name."""
@@ -47,20 +52,20 @@ class Records:
             records[name] = columns[name]
         self._file.write(records.tobytes())
         self.count += n
-        if self._csv is not None:
-            self._csv.append(columns)
 
     def close(self, keep: bool = True) -> None:
-        """State the number of records in the header, and put the file in its place."""
+        """State the number of records in the header, put the file in its place, and a CSV of few records beside it."""
         self._file.seek(4)
         self._file.write(struct.pack(">i", self.count))
         self._file.close()
-        if self._csv is not None:
-            self._csv.close(keep)
-        if keep:
-            os.replace(self._temporary, self.path)
-        else:
+        if not keep:
             self._temporary.unlink(missing_ok=True)
+            return
+        os.replace(self._temporary, self.path)
+        if self.count <= MOST_CSV if self._csv is None else self._csv:
+            write_csv(self.path.with_suffix(".csv"), mapped(self.path, self.dtype, self.count))
+        else:
+            self.path.with_suffix(".csv").unlink(missing_ok=True)  # of an earlier replay
 
 
 def mapped(path: Path, dtype: np.dtype[Any], count: int) -> Array:
@@ -131,39 +136,31 @@ def _label(file: Any, dimension: str, errors: Sequence[str]) -> None:
     variable[:], variable._Encoding = text, "utf-8"  # so that labels are text, and not bytes
 
 
-class _Csv:
-    """The same columns as text; of a matrix only the standard deviations, sqrt of its diagonal."""
-
-    def __init__(self, path: Path, shapes: Shapes) -> None:
-        try:
-            import pyarrow as pa
-            import pyarrow.csv
-        except ImportError:
-            raise InputError("output.csv needs pyarrow: pip install gnc[logs], or set it to false") from None
-        self._path, self._temporary = path, path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        names = [column for name, shape in shapes.items() for column in _names(name, shape)]
-        self._schema, self._shapes = pa.schema([(name, pa.float64()) for name in names]), shapes
-        options = pyarrow.csv.WriteOptions(quoting_style="none")
-        self._writer = pyarrow.csv.CSVWriter(str(self._temporary), self._schema, write_options=options)
-
-    def append(self, columns: Mapping[str, Array]) -> None:
+def _arrow() -> Any:
+    try:
         import pyarrow as pa
+        import pyarrow.csv
+    except ImportError:
+        raise InputError("output.csv needs pyarrow: pip install gnc[logs], or set it to false") from None
+    return pa
 
-        flat = []
-        for name, shape in self._shapes.items():
-            values = np.asarray(columns[name], float)
-            if len(shape) == 2:
-                values = np.sqrt(np.maximum(np.diagonal(values, axis1=1, axis2=2), 0.0))
-            flat += list(values.reshape(len(values), -1).T)
-        arrays = [pa.array(np.ascontiguousarray(column), from_pandas=True) for column in flat]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
 
-    def close(self, keep: bool) -> None:
-        self._writer.close()
-        if keep:
-            os.replace(self._temporary, self._path)
-        else:
-            self._temporary.unlink(missing_ok=True)
+def write_csv(path: Path, records: Array) -> None:
+    """Write records as text; of a matrix only the standard deviations, sqrt of its diagonal."""
+    pa = _arrow()
+    shapes = {name: records.dtype[name].shape for name in records.dtype.names or ()}
+    schema = pa.schema([(c, pa.float64()) for name, shape in shapes.items() for c in _names(name, shape)])
+    options = pa.csv.WriteOptions(quoting_style="none")
+    with replacing(path) as temporary, pa.csv.CSVWriter(str(temporary), schema, write_options=options) as writer:
+        for start in range(0, len(records), CSV_ROWS):
+            flat: list[Array] = []
+            for name, shape in shapes.items():
+                values = records[start : start + CSV_ROWS][name].astype(float)
+                if len(shape) == 2:
+                    values = np.sqrt(np.maximum(np.diagonal(values, axis1=1, axis2=2), 0.0))
+                flat += list(values.reshape(len(values), -1).T)
+            arrays = [pa.array(np.ascontiguousarray(column), from_pandas=True) for column in flat]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
 def _names(name: str, shape: tuple[int, ...]) -> list[str]:

@@ -16,7 +16,6 @@ from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
-BATCH = 1024  # beliefs and innovations that are stacked at a time
 LARGEST_LIST = 1_000_000  # rows in dropped.csv; counts go on
 
 
@@ -57,46 +56,40 @@ class Results:
     """Collects beliefs and innovations in batches, and writes them with the truth beside them."""
 
     def __init__(
-        self, folder: Path, filter_: Driven, sensors: Sequence[str], track: Track | None, full: bool, text: bool
+        self, folder: Path, filter_: Driven, sensors: Sequence[str], track: Track | None, full: bool, text: bool | None
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._filter, self._sensors = folder, filter_, sensors
         self._full, self._text = full, text
-        self._times: list[float] = []
-        self._beliefs: list[Any] = []
-        self._innovations: list[list[tuple[float, Any]]] = [[] for _ in sensors]
         self._waiting = BesideTruth(track, self.write)
         self._estimates: Records | None = None
         self._files: dict[int, Records] = {}
         self.lost_s: float | None = None
         self.count = 0  # estimates
 
-    def estimate(self, t: float, belief: Any) -> None:
-        """Keep a belief."""
-        self.count += 1
-        self._times.append(t)
-        self._beliefs.append(belief)
-        if len(self._times) >= BATCH:
-            self._stack()
+    def estimates_at(self, t: Array, beliefs: Any) -> None:
+        """Take beliefs, stacked, at times."""
+        columns = {"t": t, **self._filter.columns(beliefs)}
+        self.count += len(t)
+        self._waiting.add(columns)
+        lost = ~np.isfinite(columns["q_IB"]).all(axis=1)
+        if lost.any():
+            self.lost_s = float(t[lost][0])
+            raise Lost
 
-    def innovation(self, sensor: int, t: float, innovation: Any) -> None:
-        """Keep an innovation of a sensor."""
-        kept = self._innovations[sensor]
-        kept.append((t, innovation))
-        if len(kept) >= BATCH:
-            self._write_innovations(sensor)
+    def innovations(self, sensor: int, t: Array, innovation: Any) -> None:
+        """Take innovations of a sensor, stacked, at times."""
+        y, S, nis, used = innovation
+        self.write_innovations(sensor, {"t": t, "y": y, "S": S, "nis": nis, "used": used.astype(float)})
 
     def settle(self, until: float) -> None:
         """Write the estimates for which the truth is known."""
-        self._stack()
         self._waiting.settle(until)
 
     def close(self, keep: bool) -> None:
         """Write what is left, and put the files in their places."""
         if keep:
             self.settle(np.inf)
-            for sensor in range(len(self._sensors)):
-                self._write_innovations(sensor)
         for records in self.all_records():
             records.close(keep)
 
@@ -109,22 +102,10 @@ class Results:
         assert self._estimates is not None
         return mapped(self._estimates.path, self._estimates.dtype, self._estimates.count)
 
-    def innovations(self, sensor: int) -> Array | None:
+    def innovations_of(self, sensor: int) -> Array | None:
         """Return the innovations of the closed file of a sensor."""
         records = self._files.get(sensor)
         return None if records is None else mapped(records.path, records.dtype, records.count)
-
-    def _stack(self) -> None:
-        if not self._times:
-            return
-        stacked = type(self._beliefs[0])(*map(np.array, zip(*self._beliefs, strict=True)))
-        columns = {"t": np.array(self._times), **self._filter.columns(stacked)}
-        self._times, self._beliefs = [], []
-        self._waiting.add(columns)
-        lost = ~np.isfinite(columns["q_IB"]).all(axis=1)
-        if lost.any():
-            self.lost_s = float(columns["t"][lost][0])
-            raise Lost
 
     def write(self, columns: dict[str, Array]) -> None:
         """Write estimates with the truth beside them."""
@@ -136,16 +117,6 @@ class Results:
             self._estimates = Records(self._folder / "estimates.nc", shapes, errors, self._text)
         if len(columns["t"]):
             self._estimates.append(columns)
-
-    def _write_innovations(self, sensor: int) -> None:
-        kept = self._innovations[sensor]
-        if not kept:
-            return
-        y, S, nis, used = map(np.array, zip(*(innovation for _, innovation in kept), strict=True))
-        self._innovations[sensor] = []
-        self.write_innovations(
-            sensor, {"t": np.array([t for t, _ in kept]), "y": y, "S": S, "nis": nis, "used": used.astype(float)}
-        )
 
     def write_innovations(self, sensor: int, columns: dict[str, Array]) -> None:
         """Write innovations of a sensor."""

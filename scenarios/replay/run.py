@@ -1,14 +1,9 @@
-"""The pass over the log: events in order of time through the filter.
-
-At each time the belief moves there, then the sensors that measured correct it, in the order of the configuration. A
-gyro sample or a known input counts from its stamp on (of wheels, the momentum at both ends of a step counts), for at
-most `gap_steps` of its usual steps; then the filter coasts.
-"""
+"""The pass over the log: events in order of time through the filter, as ticks (`ticks`), many at once (`stepper`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +15,13 @@ from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
-from gnc.scenarios.replay.stream import Stream
+from gnc.scenarios.replay.stepper import MOST, Passed, Stepper
+from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.ticks import SAME_S, Span, Ticker, at, cut
+from gnc.trees import mapped
 
 Array = Any
 
-SAME_S = 1e-9  # times that are nearer than this differ by rounding only
 READMISSION = 0.1  # of the patience, for which a lost filter takes every measurement
 OWN_PATIENCE = 10**9  # of a filter whose recovery is left to the runner
 
@@ -42,129 +39,152 @@ class Runner:
         log: Log,
         ungated_s: float,
         recovery: tuple[float, float] = (math.inf, 1.0),
+        interval: str = "after",
+        trials: int = 1,
     ) -> None:
-        self._filter, self._channels, self._streams, self._results = filter_, channels, streams, results
-        self._driver = streams[0] if len(streams) > len(channels) else None
-        self.starter, self._start_t, self._log = starter, starter.start.t, log
-        self._belief: Any = None
-        self._now, self._held_until = math.nan, -math.inf
+        self._filter, self._channels, self.streams, self._results = filter_, channels, streams, results
+        self._ticker, self._stepper = (
+            Ticker(channels, streams, log, interval, filter_.sample_size),
+            Stepper(filter_, channels, trials),
+        )
+        self.starter, self._start_t = starter, starter.start.t
+        self.belief: Any = None
+        self.now, self._gated_from = math.nan, math.inf
         self._ungated_s, (self._patience_s, self._growth) = ungated_s, recovery
-        self._gated_from = math.inf
         self._agreed, self._doubts = math.nan, 0  # when a sensor was let in last; how often the covariance grew
-        self._held: Measurement | None = None
-        self._measured = False
+        self._told = False  # the start came from a measurement, of which there is no estimate yet
+        self._waits = interval != "after"  # for the driver's sample that follows
+        self._waiting: list[Measurements] | None = None
 
     @property
     def recoveries(self) -> int:
         """Return how often the filter let its covariance grow."""
-        return self._doubts + (0 if self._belief is None else int(np.nan_to_num(self._belief.recoveries)))
+        return self._doubts + (0 if self.belief is None else int(np.nan_to_num(self.belief.recoveries)))
 
     def run(self, block: Block) -> None:
         """Take the events of a block."""
-        channels: list[Channel | None] = [*([None] if self._driver else []), *self._channels]
-        rows = [_rows(part, channel) for part, channel in zip(block.parts, channels, strict=False)]
-        for t, k, i in zip(block.t.tolist(), block.stream.tolist(), block.index.tolist(), strict=True):
-            if k == len(channels):
-                continue  # the truth, which the filter does not see
-            channel, (measurement, env) = channels[k], rows[k][i]
-            if channel is None:
-                self._drive(t, measurement)
-            elif self._belief is not None or self._begin(t, channel, measurement, env):
-                self._correct(t, k, channel, measurement, env)
-            else:
-                self._streams[k].counts["before start" if self._belief is None else "start"] += 1
+        parts: Sequence[Measurements] = block.parts[: len(self.streams)]
+        if self.belief is None:
+            parts = self._begun(block, parts)
+        if self._waiting is not None:
+            pairs = zip(self._waiting, parts, strict=True)
+            parts = [Measurements(*(np.concatenate(x) for x in zip(*pair, strict=True))) for pair in pairs]
+        if self._waits and self._ticker.driver is not None:
+            parts = self._held_back(parts)
+        self._go(parts)
+
+    def _held_back(self, parts: Sequence[Measurements]) -> list[Measurements]:
+        """Return what the driver has reached, and keep the rest."""
+        last = parts[0].t[-1] + SAME_S if len(parts[0].t) else -math.inf
+        self._waiting = [Measurements(*(x[m.t > last] for x in m)) for m in parts]
+        return [Measurements(*(x[m.t <= last] for x in m)) for m in parts]
 
     def finish(self) -> None:
-        """Record what was reached last."""
-        if self._belief is not None:
-            self._record()
+        """Take what still waits."""
+        self._go(self._waiting or [])
 
-    def _correct(self, t: float, k: int, channel: Channel, measurement: Measurement, env: Any) -> None:
-        if t - self._now > SAME_S:
-            self._advance(t, None)
-        gated = t >= self._gated_from
-        self._belief, innovation = self._filter.update(self._belief, channel.sensor, measurement, env, gated)
-        self._measured = True
-        if measurement.valid:
-            self._results.innovation(k - (self._driver is not None), t, innovation)
-            self._recover(t, bool(np.all(innovation.used)))
+    def _go(self, parts: Sequence[Measurements]) -> None:
+        if self.belief is None or not (self._told or any(len(m.t) for m in parts)):
+            return
+        span = self._ticker.span(parts, self.now, self._told)
+        self._told = False
+        for first in range(0, len(span.t), MOST):
+            self.take(span.part(first, first + MOST))
 
-    def _recover(self, t: float, used: bool) -> None:
-        """Let the covariance grow where no sensor has agreed for `patience_s`, and all sensors in for a tenth of it.
+    def take(self, span: Span) -> None:
+        """Take ticks, and record."""
+        for part, passed in self.passed(span):
+            self._record(part, passed)
 
-        A filter with which one sensor agrees is not lost: the others stay refused.
+    def passed(self, span: Span, slopes: bool = False) -> Iterator[tuple[Span, Passed]]:
+        """Take ticks, in parts between which gate or covariance change."""
+        while len(span.t):
+            gated = bool(span.t[0] >= self._gated_from)
+            n = len(span.t) if gated else int(np.searchsorted(span.t, self._gated_from))
+            passed = self._stepper.run(self.belief, span.part(0, n).ticks, gated, slopes)
+            n, lost = self._until_doubt(span.t[:n], passed)
+            self.belief, self.now = at(passed.after, n - 1), float(span.t[n - 1])
+            self.belief = self._filter.doubt(self.belief, self._growth) if lost else self.belief
+            yield span.part(0, n), passed
+            span = span.part(n, len(span.t))
+
+    def _until_doubt(self, t: Array, passed: Passed) -> tuple[int, bool]:
+        """Return how many ticks count until no sensor has agreed for `patience_s`, and whether C grows then.
+
+        All sensors are let in then for a tenth of the patience. A filter with which one sensor agrees is not lost: the
+        others stay refused.
         """
-        if used or math.isnan(self._agreed):
-            self._agreed = t
-        elif t - self._agreed > self._patience_s:
-            self._belief = self._filter.doubt(self._belief, self._growth)
-            self._agreed, self._doubts = t, self._doubts + 1
-            self._gated_from = t + READMISSION * self._patience_s
+        if math.isinf(self._patience_s):
+            return len(t), False
+        agreed, judged = np.zeros(len(t), bool), np.zeros(len(t), bool)
+        for tick, innovation in passed.said:
+            if len(tick):
+                judged[tick] = True
+                agreed[tick] |= innovation.used
+        if math.isnan(self._agreed) and judged.any():
+            agreed[np.argmax(judged)] = True
+        last = np.maximum.accumulate(np.where(agreed, t, -math.inf if math.isnan(self._agreed) else self._agreed))
+        lost = np.flatnonzero(judged & ~agreed & (t - last > self._patience_s))
+        n = int(lost[0]) + 1 if len(lost) else len(t)
+        self._agreed = float(last[n - 1]) if np.isfinite(last[n - 1]) else math.nan
+        if len(lost):
+            self._agreed, self._doubts = float(t[n - 1]), self._doubts + 1
+            self._gated_from = self._agreed + READMISSION * self._patience_s
+        return n, bool(len(lost))
 
-    def _drive(self, t: float, sample: Measurement) -> None:
-        """Move to the sample of gyro or inputs, and hold it."""
-        assert self._driver is not None
-        if self._belief is None and not self._begin(t, None, sample, None):
-            self._driver.counts["before start"] += 1
-        if self._belief is not None and t - self._now > SAME_S:
-            self._advance(t, sample)
-        self._held = sample
-        self._held_until = t + self._log.gap_steps * (self._driver.step_s or math.inf)
-        self._measured = self._measured or self._driver.coasts  # a gyro sample is a measurement, an input is none
+    def _note(self, t: Array, beliefs: Any) -> None:
+        """Record estimates."""
+        self._results.estimates_at(t, beliefs)
 
-    def _begin(self, t: float, channel: Channel | None, measurement: Measurement, env: Any) -> bool:
-        """Start if that is possible with this event; False if not, or if the measurement made the start itself."""
+    def _record(self, span: Span, passed: Passed) -> None:
+        n = len(span.t)
+        for i, (tick, innovation) in enumerate(passed.said):
+            known = int(np.searchsorted(tick, n))
+            if known:
+                self._results.innovations(i, span.t[tick[:known]], cut(innovation, known))
+        if span.noted.any():
+            chosen = slice(n) if span.noted.all() else np.flatnonzero(span.noted)
+            self._note(span.t[chosen], mapped(lambda x: x[chosen], passed.after))
+
+    def _begun(self, block: Block, parts: Sequence[Measurements]) -> Sequence[Measurements]:
+        """Look for a start; return what is left of the measurements behind it."""
+        driver = self._ticker.driver
+        channels: list[Channel | None] = [*([None] if driver else []), *self._channels]
+        envs = [None if c is None else c.surround(m) for c, m in zip(channels, parts, strict=True)]
+        for t, k, i in zip(block.t.tolist(), block.stream.tolist(), block.index.tolist(), strict=True):
+            if k >= len(channels):
+                continue  # the truth, which the filter does not see
+            m, channel = parts[k], channels[k]
+            if self._begin(t, k, channel, Measurement(m.z[i], m.valid[i]), None if envs[k] is None else at(envs[k], i)):
+                later = [int(np.searchsorted(x.t, t, side="right" if j < k else "left")) for j, x in enumerate(parts)]
+                later[k] = i + self._told
+                return [Measurements(*(x[n:] for x in m)) for n, m in zip(later, parts, strict=True)]
+            if channel is None:
+                self._ticker.held = Measurements(*(x[i : i + 1] for x in m))
+            self.streams[k].counts["before start"] += 1
+        return [Measurements(*(x[:0] for x in m)) for m in parts]
+
+    def _begin(self, t: float, k: int, channel: Channel | None, reading: Measurement, env: Any) -> bool:
+        """Start if that is possible with this event."""
+        driver, held, self._told = self._ticker.driver, self._ticker.held, False
         if self._start_t is not None and t < self._start_t:
             return False
-        if channel is not None and self._held is None and self._driver is not None and self._driver.coasts:
+        if channel is not None and not len(held.t) and driver is not None and driver.coasts:
             return False  # driven by a gyro, which has not spoken yet
+        self.starter.held = held
         first = self.starter.given()
-        told = False
-        if first is None and channel is not None and measurement.valid:
-            first = self.starter.look(channel.name, t, channel.sensor, measurement.z, env)
-            told = first is not None
+        if first is None and channel is not None and reading.valid:
+            z = reading.z[: len(reading.z) - channel.quantity.extra]
+            first = self.starter.look(channel.name, t, channel.sensor, z, env)
+            self._told = first is not None
         if first is None:
             return False
-        held = measurement if channel is None else self._held
-        if channel is not None and held is not None and self._driver is not None:
-            self._driver.counts["before start"] -= 1  # the sample that is held counts from here on
-        self._belief = self._filter.begin(first, self.starter.start, held)
-        self._now = t if told or self._start_t is None else self._start_t
-        self._gated_from = self._now + self._ungated_s
-        self._measured = told
-        return not told
-
-    def _advance(self, t: float, end: Measurement | None) -> None:
-        """Record the belief, and move it to t."""
-        self._record()
-        held_until = self._held_until
-        if self._driver is None or t <= held_until:
-            self._belief = self._filter.move(self._belief, self._held, self._step(t - self._now), end)
-        elif self._now >= held_until:
-            self._belief = self._filter.coast(self._belief, self._step(t - self._now), end)
-        else:
-            belief = self._filter.move(self._belief, self._held, held_until - self._now, None)
-            self._belief = self._filter.coast(belief, t - held_until, end)
-        self._now = t
-
-    def _step(self, h: float) -> float:
-        """Return h, or the multiple of the nominal step that it is meant to be."""
-        nominal = self._log.step_s
-        if nominal is None:
-            return h
-        multiple = round(h / nominal) * nominal
-        return multiple if abs(h - multiple) <= self._log.step_tolerance * nominal else h
-
-    def _record(self) -> None:
-        if self._measured:
-            self._results.estimate(self._now, self._belief)
-            self._measured = False
-
-
-def _rows(part: Any, channel: Channel | None) -> list[tuple[Measurement, Any]]:
-    """Return measurements and environments, one pair per row."""
-    extra = 0 if channel is None else channel.quantity.extra
-    z = part.z[:, : part.z.shape[1] - extra] if extra else part.z
-    envs = [None] * len(z) if channel is None else channel.surround(part)
-    made = (Measurement(row, valid) for row, valid in zip(np.ascontiguousarray(z), part.valid.tolist(), strict=True))
-    return list(zip(made, envs, strict=False))
+        if channel is not None and len(held.t) and driver is not None:
+            driver.counts["before start"] -= 1  # the sample that is held counts from here on
+        if self._told:
+            self.streams[k].counts["start"] += 1
+        sample = reading if channel is None else Measurement(held.z[0], held.valid[0]) if len(held.t) else None
+        self.belief = self._stepper.of_trials(self._filter.begin(first, self.starter.start, sample))
+        self.now = t if self._told or self._start_t is None else self._start_t
+        self._gated_from = self.now + self._ungated_s
+        return True

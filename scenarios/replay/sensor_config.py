@@ -62,6 +62,14 @@ class Sensor(Source):
         return {"name": data.get("kind"), **data} if isinstance(data, dict) else data
 
 
+class Aiding(Sensor):
+    """What sensors on a body have that `ins` is corrected by."""
+
+    lever_m: Vector3 = Field(default=ZERO, description="ins: where on the body it measures [m], body axes")
+    sigma_lever_m: NonNegative = Field(default=0.0, description="ins: above 0 the lever arm is estimated")
+    sigma_delay_s: NonNegative = Field(default=0.0, description="ins: above 0 its time offset is estimated")
+
+
 class GyroSensor(Sensor):
     """A rate gyro."""
 
@@ -81,6 +89,8 @@ class AccelerometerSensor(Sensor):
     kind: Literal["accelerometer"]
     columns: Names3
     unit: Literal["m/s^2", "g"]
+    vrw: NonNegative | None = Field(default=None, description="ins: velocity random walk [m/s/sqrt(s)]")
+    bias_walk: NonNegative = Field(default=0.0, description="ins: [m/s^2/sqrt(s)]")
     range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
 
 
@@ -134,7 +144,7 @@ class AttitudeSensor(Sensor):
         return self
 
 
-class PoseSensor(Sensor):
+class PoseSensor(Aiding):
     """A whole pose: motion capture, a camera on a target; from a place in the inertial frame, or from an observer."""
 
     kind: Literal["pose"]
@@ -159,8 +169,8 @@ class PoseSensor(Sensor):
         return self
 
 
-class PositionSensor(Sensor):
-    """A position without attitude."""
+class PositionSensor(Aiding):
+    """A position without attitude, of GNSS for instance."""
 
     kind: Literal["position"]
     columns: Names3
@@ -171,7 +181,28 @@ class PositionSensor(Sensor):
     observer: Names8 | None = None
 
 
+class VelocitySensor(Aiding):
+    """A velocity, of GNSS in inertial axes, or of wheels or a Doppler log in the body's; for ins."""
+
+    kind: Literal["velocity"]
+    columns: Names3
+    frame: Literal["inertial", "body"]
+    unit: Literal["m/s", "km/h"] = "m/s"
+    sigma_m_s: Positive
+
+
+class RangeSensor(Aiding):
+    """A distance to a place that is known; for ins."""
+
+    kind: Literal["range"]
+    columns: tuple[str]
+    unit: LengthUnit = "m"
+    sigma_m: Positive
+    reference: Vector3 | Three = Field(description="the place, in inertial axes [m]: 3 numbers, or 3 columns")
+
+
 AnySensor: TypeAlias = Annotated[
-    GyroSensor | AccelerometerSensor | VectorSensor | MagnetometerSensor | AttitudeSensor | PoseSensor | PositionSensor,
+    GyroSensor | AccelerometerSensor | VectorSensor | MagnetometerSensor | AttitudeSensor | PoseSensor | PositionSensor
+    | VelocitySensor | RangeSensor,
     Field(discriminator="kind"),
-]
+]  # fmt: skip

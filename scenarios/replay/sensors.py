@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +30,7 @@ class Surroundings(NamedTuple):
 
     B_I: Array
     sun_I: Array
-    shadow: float = 0.0
+    shadow: Array = 0.0
 
 
 class Observer(NamedTuple):
@@ -47,12 +46,12 @@ class Channel:
     name: str
     sensor: Any
     quantity: Quantity
-    surround: Callable[[Measurements], Iterable[Any]]
+    surround: Callable[[Measurements], Any]  # arrays, one row for each measurement
 
 
 def channel(sensor: Any, model: Model | None) -> Channel:
     """Build what one [[sensors]] entry says."""
-    quantity = getattr(quantities, sensor.kind)
+    quantity = getattr(quantities, {"range": "range_"}.get(sensor.kind, sensor.kind))
     built = quantity(sensor) if sensor.kind != "attitude" else quantity(sensor, f"sensors.{sensor.name}.columns")
     return Channel(sensor.name, _BUILD[sensor.kind](sensor), built, _surround(sensor, built, model))
 
@@ -104,26 +103,29 @@ _BUILD: dict[str, Callable[[Any], Any]] = {
     "attitude": _attitude,
     "pose": _pose,
     "position": _position,
+    "velocity": lambda sensor: None,  # of ins alone, which has sensors of its own
+    "range": lambda sensor: None,
 }
 
 
 # Environments
 
 
-def _surround(sensor: Any, quantity: Quantity, model: Model | None) -> Callable[[Measurements], Iterable[Any]]:
+def _surround(sensor: Any, quantity: Quantity, model: Model | None) -> Callable[[Measurements], Any]:
     reference = getattr(sensor, "reference", None)
     if isinstance(reference, str):
         if model is None:
             raise InputError(f"sensors.{sensor.name}.reference: {reference!r} needs the orbit; give a section [orbit]")
         return model.along
     if quantity.extra == 8:
-        return lambda m: [Observer(dq) for dq in m.z[:, -8:]]
+        return lambda m: Observer(m.z[:, -8:])
     if quantity.extra == 3:
-        return lambda m: [Surroundings(v, u) for v, u in zip(m.z[:, -3:], _unit(m.z[:, -3:]), strict=True)]
+        return lambda m: Surroundings(m.z[:, -3:], _unit(m.z[:, -3:]), np.zeros(len(m.t)))
     if sensor.kind == "magnetometer" and reference is not None:
         field = np.array(reference)
-        return lambda m: itertools.repeat(Surroundings(field, field))
-    return lambda m: itertools.repeat(None)
+        wide = lambda m: np.broadcast_to(field, (len(m.t), 3))  # noqa: E731
+        return lambda m: Surroundings(wide(m), wide(m), np.zeros(len(m.t)))
+    return lambda m: None
 
 
 def _unit(v: Array) -> Array:
@@ -148,15 +150,15 @@ class Model:
         named = dict(zip(("inclination", "raan", "argument", "mean_anomaly"), np.radians(angles), strict=True))
         self._orbit = KeplerOrbit(orbit.a_m, orbit.e, **named, epoch=self.epoch)
 
-    def along(self, m: Measurements) -> Iterable[Any]:
+    def along(self, m: Measurements) -> Surroundings:
         """Return the environment at each measurement."""
         from gnc.models.environment import EnvironmentTable
 
         if not len(m.t):
-            return []
+            return Surroundings(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0))
         t = m.t + self.offset_s
         if self._table is None or t[0] < self._table.t_start or t[-1] > self._table.t_end:
             span = max(SHORT_TABLE_S, 1.1 * (t[-1] - t[0]))
             self._table = EnvironmentTable.along(self._orbit, duration_s=span, t_start=float(t[0]))
         env = self._table.at(t)
-        return [Surroundings(*row) for row in zip(env.B_I, env.sun_I, env.shadow, strict=True)]
+        return Surroundings(env.B_I, env.sun_I, env.shadow)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,16 @@ from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.filters import driven
 from gnc.scenarios.replay.imu_run import Imu, ImuRunner
-from gnc.scenarios.replay.merge import Feed, blocks, clock_of, common_origin
+from gnc.scenarios.replay.inertial import Inertial, InsStarter, Pairing
+from gnc.scenarios.replay.inertial import channels as ins_channels
+from gnc.scenarios.replay.merge import Block, Feed, blocks, clock_of, common_origin
 from gnc.scenarios.replay.plausibility import Plausibility
 from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.rest import RestNoise
 from gnc.scenarios.replay.results import DroppedRows, Lost, Results
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.sensors import Channel, Model, channel
+from gnc.scenarios.replay.smoothing import SmoothingRunner
 from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stream import Dropped, Stream
 from gnc.scenarios.replay.tables import Table, open_log, pick
@@ -36,7 +40,7 @@ from gnc.scenarios.replay.truth import Track
 Array = Any
 
 MOTION_POSES, FEWEST_POSES = 300, 20  # that tell the motion of a body
-DRIVEN_BY_GYRO = ("gyro-mekf", "imu", "dqekf-kinematic")
+DRIVEN_BY_GYRO = ("gyro-mekf", "imu", "ins", "dqekf-kinematic")
 
 
 @dataclass
@@ -54,12 +58,18 @@ class Session:
     rest: RestNoise | None
     dropped: DroppedRows
     model: Model | None
-    plausibility: Plausibility
+    pairing: Pairing | None = None  # of gyro and accelerometer, of ins
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    origin_ns: int = 0  # since 1970, of time 0
+
+    def __post_init__(self) -> None:
+        """Doubt what is not plausible."""
+        self.plausibility = Plausibility(self.config, self.streams)
 
     def run(self, progress: Callable[[float], None] = lambda t: None) -> None:
         """Read the log to its end; files are whole or absent afterwards."""
-        began, keep = time.perf_counter(), False
+        began, cpu, keep = time.perf_counter(), time.process_time(), False
         try:
             self._pass(progress)
             keep = True
@@ -67,24 +77,32 @@ class Session:
             keep = True
         finally:
             self._close(keep)
-        self.seconds = time.perf_counter() - began
+        self.seconds, self.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
 
     def _pass(self, progress: Callable[[float], None]) -> None:
-        origin_ns = common_origin(self.feeds)
-        if self.model is not None and origin_ns:
-            self.model.offset_s = origin_ns * 1e-9 - self.model.epoch.utc.timestamp()
-        for block in blocks(self.feeds, self.streams, origin_ns):
+        for block in self.blocks():
             if self.track is not None:
                 self.track.add(block.parts[-1])
             if self.rest is not None:
                 self.rest.add(block.parts)
             self.plausibility.add(block.parts)
-            self.runner.run(block)
+            self.runner.run(self.paired(block))
             self.results.settle(block.until)
             progress(block.until)
         self.runner.finish()
         if not self.results.count:
             raise self._no_start()
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the log."""
+        self.origin_ns = common_origin(self.feeds)
+        if self.model is not None and self.origin_ns:
+            self.model.offset_s = self.origin_ns * 1e-9 - self.model.epoch.utc.timestamp()
+        return blocks(self.feeds, self.streams, self.origin_ns)
+
+    def paired(self, block: Block) -> Block:
+        """Return a block as the runner takes it."""
+        return block if self.pairing is None else self.pairing(block, self.track is not None)
 
     def _no_start(self) -> InputError:
         for stream in self.streams:
@@ -95,10 +113,7 @@ class Session:
         return self.runner.starter.failed()
 
     def _close(self, keep: bool) -> None:
-        try:
-            self.results.close(keep)
-        except Lost:
-            self.results.close(keep)
+        self.results.close(keep)
         self.dropped.close(keep)
 
 
@@ -106,25 +121,23 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     """Open the log and put all parts together."""
     tables = open_log(log)
     model = Model(config.orbit) if config.orbit is not None else None
-    built = [channel(sensor, model) for sensor in config.sensors]
+    built = {sensor.name: channel(sensor, model) for sensor in config.sensors}
     by_gyro = config.filter.kind in DRIVEN_BY_GYRO and any(s.kind == "gyro" for s in config.sensors)
-    correcting = [c for c in built if not (by_gyro and isinstance(c.sensor, Gyro))]
-    gyros = [c.sensor for c in built if isinstance(c.sensor, Gyro)]
-    filter_: Any = (
-        Imu()
-        if config.filter.kind == "imu"
-        else driven(config.filter, gyros, config.start, _first_poses(config, built, tables))
-    )
+    driving = {"ins": ("gyro", "accelerometer")}.get(config.filter.kind, ("gyro",) if by_gyro else ())
+    correcting = [built[s.name] for s in config.sensors if s.kind not in driving]
+    filter_ = _filter(config, built, tables)
     folder.mkdir(parents=True, exist_ok=True)
     dropped = DroppedRows(folder / "dropped.csv")
     try:
         wiring = _Wiring(config, tables, dropped)
-        sources = {sensor.name: sensor for sensor in config.sensors}
-        drives = _driver(config, built, by_gyro)
-        if drives is not None:
-            wiring.add(*drives, coasts=by_gyro)
-        for c in correcting:
-            wiring.add(f"sensors.{c.name}", sources[c.name], c.quantity)
+        for kind in driving:
+            sensor = next(s for s in config.sensors if s.kind == kind)
+            wiring.add(f"sensors.{sensor.name}", sensor, built[sensor.name].quantity, coasts=kind == "gyro")
+        if not driving and config.inputs is not None:
+            wiring.add("inputs", config.inputs, quantities.inputs(config.inputs))
+        for s in config.sensors:
+            if s.kind not in driving:
+                wiring.add(f"sensors.{s.name}", s, built[s.name].quantity)
         track = None
         if config.truth is not None:
             track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth, config.score.mask)))
@@ -132,22 +145,52 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     except BaseException:
         dropped.close(False)
         raise
+    if isinstance(config.filter, filter_config.InsFilter):
+        correcting = ins_channels(correcting, filter_, config.filter.rest_sigma_m_s)
     names = [c.name for c in correcting]
-    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.text)
-    doubts = Plausibility(config, streams)
-    without_truth = streams[: len(streams) - (track is not None)]
+    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
-    if isinstance(config.filter, filter_config.ImuFilter):
-        runner: Any = ImuRunner(config, without_truth, results, track, folder)
-    else:
-        starter = Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
-        recovery = (np.inf, 1.0) if config.filter.patience else (config.filter.patience_s, config.filter.growth)
-        parts = (filter_, correcting, without_truth, results, starter, config.log)
-        runner = Runner(*parts, config.filter.ungated_s, recovery)
-    return Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model, doubts)
+    runner = _runner(config, filter_, correcting, streams[: len(streams) - (track is not None)], results, track, folder)
+    session = Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
+    session.pairing = Pairing(config) if config.filter.kind == "ins" else None
+    return session
 
 
-def _first_poses(config: Replay, built: list[Channel], tables: dict[str, Table]) -> Poses | None:
+def _filter(config: Replay, built: dict[str, Channel], tables: dict[str, Table]) -> Any:
+    if config.filter.kind in ("imu", "ins"):
+        return Imu() if config.filter.kind == "imu" else Inertial(config)
+    gyros = [c.sensor for c in built.values() if isinstance(c.sensor, Gyro)]
+    return driven(config.filter, gyros, config.start, _first_poses(config, built, tables))
+
+
+def _runner(
+    config: Replay, filter_: Any, correcting: list[Channel], streams: list[Stream], results: Results,
+    track: Track | None, folder: Path,
+) -> Runner | ImuRunner:  # fmt: skip
+    """Return what takes the log through the filter."""
+    chosen = config.filter
+    if isinstance(chosen, filter_config.ImuFilter):
+        return ImuRunner(config, streams, results, track, folder)
+    if chosen.kind == "ins":
+        streams = [streams[0], *streams[2:]]
+        streams += [dataclasses.replace(streams[0], name="rest")] if chosen.rest_sigma_m_s > 0.0 else []
+    recovery = (np.inf, 1.0) if chosen.patience else (chosen.patience_s, chosen.growth)
+    kind = SmoothingRunner if config.output.smooth else Runner
+    parts = (filter_, correcting, streams, results, starter_of(config, filter_), config.log)
+    runner = kind(*parts, chosen.ungated_s, recovery, config.interval)
+    if isinstance(runner, SmoothingRunner):
+        runner.smooth_into(folder, track, config.output.lag_s)
+    return runner
+
+
+def starter_of(config: Replay, filter_: Any) -> Starter:
+    """Return what looks for a start."""
+    if config.filter.kind == "ins":
+        return InsStarter(config, filter_)
+    return Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
+
+
+def _first_poses(config: Replay, built: dict[str, Channel], tables: dict[str, Table]) -> Poses | None:
     """Return the poses that tell the motion of a body, where nothing else does."""
     if config.filter.kind != "dqekf-kinematic" or config.filter.acceleration_psd is not None:
         return None
@@ -156,7 +199,7 @@ def _first_poses(config: Replay, built: list[Channel], tables: dict[str, Table])
         raise InputError(
             "filter.acceleration_psd is missing; only poses in the inertial frame, without a gyro, tell it"
         )
-    channel_ = next(c for c in built if c.name == sensor.name)
+    channel_ = built[sensor.name]
     wiring = _Wiring(config, tables, lambda *row: None)
     stream, feeds = wiring.add(f"sensors.{sensor.name}", sensor, channel_.quantity), wiring.feeds()
     t, z = np.zeros(0), np.zeros((0, 8))
@@ -169,19 +212,6 @@ def _first_poses(config: Replay, built: list[Channel], tables: dict[str, Table])
         raise InputError(f"filter.acceleration_psd is missing; {len(t)} poses tell no motion, {FEWEST_POSES} would")
     t, z = t[:MOTION_POSES], dual_quaternion.mul(channel_.sensor.dq_BS, z[:MOTION_POSES])
     return Poses(t, z, channel_.sensor.predict(PoseState(z[0], np.zeros(6)), None).R)
-
-
-def _driver(config: Replay, built: list[Channel], by_gyro: bool) -> tuple[str, Any, Quantity] | None:
-    """Return what moves the filter: name, source and quantity."""
-    if by_gyro:
-        sensor = next(s for s in config.sensors if s.kind == "gyro")
-        return f"sensors.{sensor.name}", sensor, next(c.quantity for c in built if c.name == sensor.name)
-    if config.inputs is None:
-        return None
-    quantity = quantities.inputs(config.inputs)
-    if not quantity.columns:
-        raise InputError("inputs: none of torque, force, wheels and field has columns; name some, or leave it out")
-    return "inputs", config.inputs, quantity
 
 
 class _Wiring:

@@ -9,10 +9,9 @@ from gnc.config.toml_text import dump
 from gnc.files import replacing
 from gnc.scenarios import display
 from gnc.scenarios.plots import save_figure
-from gnc.scenarios.replay import curves, figures, told
+from gnc.scenarios.replay import curves, figures, told, trajectories
 from gnc.scenarios.replay.kept import CONFIG, METRICS, load
 from gnc.scenarios.replay.session import Session
-from gnc.scenarios.replay.text_formats import write_tum
 from gnc.scenarios.report.page import write_page
 from gnc.scenarios.report.replay_page import page
 
@@ -23,15 +22,15 @@ def write(session: Session, outcome: dict[str, Any], folder: Path) -> list[Path]
         with replacing(folder / name) as temporary:
             temporary.write_text(content, encoding="utf-8")
     kept = load(folder)
-    trajectory = [folder / "estimates.tum"] if session.config.output.tum else []
+    trajectory = [folder / f"estimates.{kind}" for kind in session.config.output.formats]
     for path in trajectory:
-        write_tum(path, kept.estimates)
+        trajectories.write(path.suffix[1:], path, kept.estimates, session.origin_ns)
     state, nis = curves.states(kept), curves.nis(kept)
     save_figure(lambda figure: figures.draw_states(figure, state), folder / "states.png")
     save_figure(lambda figure: figures.draw_nis(figure, nis), folder / "nis.png")
     write_page(folder / "report.html", page(folder))
     records = [r.path for r in session.results.all_records()]
-    text = [path.with_suffix(".csv") for path in records] if session.config.text else []
+    text = [path.with_suffix(".csv") for path in records if path.with_suffix(".csv").exists()]
     others = [folder / n for n in (METRICS, CONFIG, "states.png", "nis.png", "report.html")]
     return [*records, *text, *trajectory, session.dropped.path, *others]
 

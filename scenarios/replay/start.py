@@ -26,6 +26,7 @@ class Starter:
 
     def __init__(self, start: Start, needs_position: bool) -> None:
         self.start, self._needs_position = start, needs_position
+        self.held: Any = None  # the last sample of what drives the filter
         self._vectors: dict[str, tuple[float, Array, Array, float]] = {}
 
     def given(self) -> First | None:

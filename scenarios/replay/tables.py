@@ -1,8 +1,9 @@
 """A log as named tables of columns, read in chunks, whatever the format of the file.
 
-One table per file in CSV and Parquet; a folder of such files is a log with a table per file. HDF5 has a table per
-group, NPZ per prefix of `table/column`, MAT per structure; columns at the top level form the table "". An array with
-several columns, w (n, 3), is the columns w[0], w[1], w[2].
+One table per file in CSV and Parquet, per topic in MCAP, ROS 2 bags and ULog (`message_tables`); a folder of CSV or
+Parquet files is a log with a table per file. HDF5 has a table per group, NPZ per prefix of `table/column`, MAT per
+structure; columns at the top level form the table "". An array with several columns, w (n, 3), is the columns w[0],
+w[1], w[2].
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ def readable(what: str) -> Iterator[None]:
 
 
 def _folder(path: Path) -> dict[str, Table]:
+    if (path / "metadata.yaml").exists():
+        return _messages(path)
     files = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() in (".csv", ".txt", ".parquet"))
     if not files:
         raise InputError(f"{path}: the folder has no .csv or .parquet file; give one per table")
@@ -87,11 +90,17 @@ def _file(path: Path) -> dict[str, Table]:
         from gnc.scenarios.replay.array_tables import array_tables
 
         return array_tables(path)
-    return _unknown(path)
+    return _messages(path) if suffix in (".mcap", ".ulg", ".db3", ".bag") else _unknown(path)
+
+
+def _messages(path: Path) -> dict[str, Table]:
+    from gnc.scenarios.replay.message_tables import message_tables
+
+    return message_tables(path)
 
 
 def _unknown(path: Path) -> NoReturn:
-    known = ".csv, .parquet, .h5, .npz, .mat, .tum, .aem or .oem"
+    known = ".csv, .parquet, .h5, .npz, .mat, .mcap, .ulg, .tum, .aem, .oem, or the folder of a ROS 2 bag"
     raise InputError(f"{path}: {path.suffix or 'no suffix'} is not known; give {known}")
 
 

@@ -1,8 +1,7 @@
 """Trajectories as text: TUM files, and CCSDS attitude and orbit ephemerides (AEM, OEM) in key-value notation.
 
-TUM: lines `t x y z qx qy qz qw`, comments by #. AEM and OEM: `CCSDS_AEM_VERS = ...`, then segments of META_START ...
-META_STOP and data lines that begin with an epoch; of several segments the rows follow each other. Positions of an OEM
-are in km, its columns here in m. Source: CCSDS 504.0-B-2 and 502.0-B-3.
+TUM: lines `t x y z qx qy qz qw`, comments by #. AEM and OEM: see `gnc.models.environment.ephemeris`; positions of an
+OEM are in km, its columns here in m.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.files import replacing
+from gnc.models.environment.ephemeris import key_values
 from gnc.scenarios.replay.array_tables import ArrayTable
 from gnc.scenarios.replay.clock import iso_stamps
 from gnc.scenarios.replay.tables import Table
@@ -49,32 +48,12 @@ def _is_tum(line: str) -> bool:
 
 def _ephemeris(path: Path, attitude: bool) -> dict[str, Array]:
     """Return epochs and columns of an AEM (quaternions) or OEM."""
-    names, scalar_first, epochs, rows, meta = QUATERNION if attitude else ORBIT, False, [], [], True
-    for line in path.read_text(encoding="utf-8-sig").splitlines():
-        key, equals, value = (part.strip() for part in line.partition("="))
-        if key == "ATTITUDE_TYPE" and value not in ("QUATERNION", "QUATERNION/RATE"):
-            raise InputError(f"{path}: ATTITUDE_TYPE {value} is not read; give QUATERNION")
-        if key == "QUATERNION_TYPE":
-            scalar_first = value == "FIRST"
-        meta = {"META_START": True, "META_STOP": False}.get(key, meta)
-        fields = line.split()
-        if equals or meta or not fields or not fields[0][0].isdigit():
-            continue
-        epochs.append(fields[0])
-        rows.append([float(field) for field in fields[1 : len(names) + 1]])
-    if not rows:
-        raise InputError(f"{path}: there are no lines of data after META_STOP")
-    values = np.array(rows)
-    if attitude and scalar_first:
+    names = QUATERNION if attitude else ORBIT
+    epochs, values, meta = key_values(path, len(names))
+    if (kind := meta.get("ATTITUDE_TYPE", "QUATERNION")) not in ("QUATERNION", "QUATERNION/RATE"):
+        raise InputError(f"{path}: ATTITUDE_TYPE {kind} is not read; give QUATERNION")
+    if attitude and meta.get("QUATERNION_TYPE") == "FIRST":
         values = np.roll(values, -1, axis=1)
     scale = 1.0 if attitude else METRES_PER_KM
     columns = {name: np.ascontiguousarray(scale * values[:, i]) for i, name in enumerate(names) if i < values.shape[1]}
     return {"epoch": iso_stamps(np.array(epochs)), **columns}
-
-
-def write_tum(path: Path, estimates: Array) -> None:
-    """Write estimates as a TUM trajectory; without positions, zeros."""
-    r = estimates["r_IB"] if "r_IB" in (estimates.dtype.names or ()) else np.zeros((len(estimates), 3))
-    q = estimates["q_IB"][:, [1, 2, 3, 0]]
-    with replacing(path) as temporary:
-        np.savetxt(temporary, np.concatenate([estimates["t"][:, None], r, q], axis=1).astype(float), fmt="%.9g")

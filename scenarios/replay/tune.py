@@ -26,7 +26,7 @@ from gnc.scenarios.replay.likelihood import likelihoods
 
 Array = Any
 
-NOISES = ("arw", "bias_walk", "sigma_deg", "sigma_m", "sigma_T", "sigma_arcsec", "sigma_fraction")
+NOISES = ("arw", "vrw", "bias_walk", "sigma_m_s", "sigma_deg", "sigma_m", "sigma_T", "sigma_arcsec", "sigma_fraction")
 DENSITIES = ("acceleration_psd", "torque_psd", "wrench_psd", "reach_m")
 STEP = 0.15
 FARTHEST = np.log(1e3)  # factors are within a thousand

@@ -21,12 +21,16 @@ class Blocks:
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
+        self._known: dict[bytes, dict[str, Any]] = {}
 
     def add(self, values: ArrayLike, dtype: str = "<f4") -> dict[str, Any]:
         """Store values as little-endian float32 (seven digits are more than a screen shows) or as `dtype`."""
         with np.errstate(over="ignore"):  # beyond float32 is infinite, which the viewer leaves out
             data = np.ascontiguousarray(values, dtype=dtype)
+        if (known := self._known.get(dtype.encode() + data.tobytes())) is not None:  # trials share their bands
+            return known
         reference = {"block": dtype[1:], "offset": self._size, "length": data.size}
+        self._known[dtype.encode() + data.tobytes()] = reference
         padding = -data.nbytes % 8  # typed arrays of doubles start at multiples of eight
         self._parts.append(data.tobytes() + bytes(padding))
         self._size += data.nbytes + padding

@@ -2,25 +2,44 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc.errors import InputError
 from gnc.files import replacing
+from gnc.scenarios.report import plot as described
 from gnc.scenarios.report.blocks import Blocks
 from gnc.scenarios.report.plot import Plot, Series
 from gnc.scenarios.report.scene import Arrow, Body, Scene
 
-__all__ = ["Arrow", "Body", "Page", "Plot", "Scene", "Series", "Table", "write_page"]
+__all__ = [
+    "Arrow", "Badge", "Bar", "Body", "Chapter", "Page", "Plot", "Scene", "Series", "Table", "write_page"
+]  # fmt: skip
 
-Cell = str | bool | int | float | None
+
+class Bar(NamedTuple):
+    """A number in a table, drawn as a bar too."""
+
+    value: float
+    of: float = 1.0  # the whole
+    percent: bool = True
+
+
+class Badge(NamedTuple):
+    """The verdict beside the title; None is neither good nor bad."""
+
+    text: str
+    ok: bool | None
+
+
+Cell = str | bool | int | float | Bar | None
 
 
 @dataclass(frozen=True)
@@ -43,39 +62,76 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Chapter:
+    """One question of the story that a page tells, with what answers it."""
+
+    title: str
+    lead: str = ""
+    tables: Sequence[Table] = ()
+    plots: Sequence[Plot | described.Path] = ()
+    scene: Scene | None = None
+    folded: bool = False
+
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
+        """The JSON object of this chapter."""
+        return {
+            "title": self.title,
+            "lead": self.lead,
+            "tables": [table.encoded() for table in self.tables],
+            "plots": [plot.encoded(blocks) for plot in self.plots],
+            "scene": self.scene.encoded(blocks) if self.scene else None,
+            "folded": self.folded,
+        }
+
+
+@dataclass(frozen=True)
 class Page:
     """Everything a report shows; all of its text is shown as it is, never as HTML."""
 
     title: str
     subtitle: str = ""
-    tables: Sequence[Table] = ()
+    chapters: Sequence[Chapter] = ()
     configuration: str = ""  # TOML
-    plots: Sequence[Plot] = ()
-    scene: Scene | None = None
     notes: Sequence[str] = ()
+    badge: Badge | None = None
+    takes: Mapping[str, Sequence[Chapter]] = field(default_factory=dict)  # by name, in place of `chapters`: trials
 
     def encoded(self, blocks: Blocks) -> dict[str, Any]:
         """The JSON object of this page."""
+        takes = self.takes or {"": self.chapters}
         return {
             "title": self.title,
             "subtitle": self.subtitle,
-            "tables": [table.encoded() for table in self.tables],
+            "badge": None if self.badge is None else self.badge._asdict(),
+            "takes": [{"name": n, "chapters": [c.encoded(blocks) for c in take]} for n, take in takes.items()],
             "configuration": self.configuration,
-            "plots": [plot.encoded(blocks) for plot in self.plots],
-            "scene": self.scene.encoded(blocks) if self.scene else None,
             "notes": list(self.notes),
             "licences": _bundled("LICENSES.txt"),
         }
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A page in a notebook."""
+
+    html: str
+
+    def __repr__(self) -> str:
+        return f"<page of {len(self.html) // 1000} kB>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="720" style="border:0"></iframe>'
+
+
 def write_page(path: Path, page: Page) -> None:
     """Write the page as one HTML file that needs nothing else: no server, no network."""
-    html = _document(page)
+    html = document(page)
     with replacing(Path(path)) as temporary:
         temporary.write_text(html, encoding="utf-8", newline="\n")
 
 
-def _document(page: Page) -> str:
+def document(page: Page) -> str:
+    """Return the page as HTML."""
     blocks = Blocks()
     content = _json(page.encoded(blocks))
     style, script = _bundled("viewer.css"), _bundled("viewer.js")
@@ -103,6 +159,9 @@ def _json(value: Any) -> str:
 
 def _cell(cell: Any) -> Any:
     """A cell for the viewer: a string, a bool, None, or the text of a number that is set to the right."""
+    if isinstance(cell, Bar):
+        share = float(np.nan_to_num(cell.value / cell.of))
+        return {"number": f"{100.0 * share:.3g} %" if cell.percent else f"{cell.value:.3g}", "bar": share}
     if isinstance(cell, bool | np.bool_):
         return bool(cell)
     if isinstance(cell, int | np.integer):

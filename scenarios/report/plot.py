@@ -1,8 +1,8 @@
-"""A time plot: lines, points and bands over one time axis."""
+"""What a page and a figure draw: lines, points and bands over time, or paths in a plane."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,38 @@ from gnc.errors import InputError
 from gnc.scenarios.report.blocks import Array, Blocks, samples, times
 
 Style = Literal["line", "dashed", "points", "band"]
+SETTLED = 0.25  # of the time: what comes before is a transient
+DEEP = 1e-3  # of the median: what is lower needs no room on a logarithmic axis
+WIDE = 4.0  # a transient so many times as high as what is settled hides it
+
+
+class Shade(NamedTuple):
+    """Spans of time that have a name, such as an eclipse or a mode; a span without length is a line."""
+
+    name: str
+    spans: Sequence[tuple[float, float]]  # [s]
+    colour: str
+
+
+@dataclass(frozen=True)
+class Path:
+    """Ways in a plane, with straight outlines of what they must keep to."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: Mapping[str, tuple[Array, Array]]  # name -> x, y (T,); one that begins with "_" has no name
+    outlines: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
+        """The JSON object of this plot."""
+        return {
+            "title": self.title,
+            "x_label": self.x_label,
+            "y_label": self.y_label,
+            "lines": [{"name": n, "x": blocks.add(x), "y": blocks.add(y)} for n, (x, y) in self.lines.items()],
+            "outlines": [{"name": n, "points": [list(p) for p in points]} for n, points in self.outlines.items()],
+        }
 
 
 @dataclass(frozen=True)
@@ -53,6 +85,27 @@ class Plot:
     series: Sequence[Series]
     bounds: Mapping[str, float] = field(default_factory=dict)  # name -> value, in units of y
     log_y: bool = False
+    shades: Sequence[Shade] = ()
+
+    @property
+    def settled(self) -> tuple[float, float] | None:
+        """The range of y after the transient, with the bounds; None where that is no less than the whole.
+
+        On a logarithmic axis it leaves out what is far below all else.
+        """
+        t = np.asarray(self.t, float)
+        late, arrays = t >= t[0] + SETTLED * (t[-1] - t[0]), [x for s in self.series for x in (s.y, s.lower, s.upper)]
+        whole, levels = [np.asarray(x, float) for x in arrays if x is not None], list(self.bounds.values())
+        parts = [x[late & np.isfinite(x)] for x in whole] + [np.array(levels)]
+        some, every = np.concatenate(parts), np.concatenate([x[np.isfinite(x)] for x in whole] or [np.zeros(0)])
+        if self.log_y:
+            usual, high = every[every > 0.0], float(np.max(np.append(every, levels), initial=0.0))
+            low = DEEP * float(np.median(usual)) if usual.size else 0.0
+            return (low, 1.5 * high) if usual.size and usual.min() < low else None
+        if some.size < 2 or every.size == 0 or np.ptp(every) <= WIDE * np.ptp(some) or np.ptp(some) == 0.0:
+            return None
+        room = 0.08 * np.ptp(some)
+        return float(some.min() - room), float(some.max() + room)
 
     def __post_init__(self) -> None:
         t = times(f"t of plot {self.title!r}", self.t, at_least=1)
@@ -74,4 +127,6 @@ class Plot:
             "series": [series.encoded(blocks, t.size) for series in self.series],
             "bounds": [{"name": name, "value": float(value)} for name, value in self.bounds.items()],
             "log_y": self.log_y,
+            "settled": self.settled,
+            "shades": [shade._asdict() for shade in self.shades],
         }

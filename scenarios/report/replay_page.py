@@ -10,7 +10,7 @@ import numpy as np
 from gnc.scenarios.replay import curves, told
 from gnc.scenarios.replay.curves import AXES, Curve, NisCurve
 from gnc.scenarios.replay.kept import Kept, load
-from gnc.scenarios.report.page import Body, Page, Plot, Scene, Series, Table
+from gnc.scenarios.report.page import Badge, Body, Chapter, Page, Plot, Scene, Series, Table
 
 TIME = "time [s]"
 SIZE_M = np.array([1.5, 1.1, 0.7])  # of the box that stands for the body; a log does not tell its size
@@ -33,9 +33,20 @@ def page(folder: Path) -> Page:
     outcome = kept.outcome
     subtitle = f"{outcome['filter']}, {outcome['estimates']} estimates over {outcome['span_s']:.6g} s"
     plots = [plot for curve in curves.states(kept) for plot in _state_plots(curve)]
-    plots += [_nis_plot(curve) for curve in curves.nis(kept)]
-    title, notes = f"Replay of {Path(outcome['replay']).name}", [*told.sentences(outcome), RANGE]
-    return Page(title, subtitle, _tables(outcome), kept.text, plots, _scene(kept), notes)
+    innovations = [_nis_plot(curve) for curve in curves.nis(kept)]
+    data, sensors, *rest = _tables(outcome)
+    shown = _scene(kept)
+    story = [
+        Chapter("What is in the log", "", [data]),
+        Chapter("Is the filter honest?", " ".join(told.sentences(outcome)), [sensors, *rest], innovations),
+        Chapter("What it estimates", RANGE, plots=plots),
+        Chapter("The motion", shown.caption if shown else "", scene=shown),
+    ]
+    story = [c for c in story if c.tables or c.plots or c.scene]
+    title = f"Replay of {Path(outcome['replay']).name}"
+    failed = outcome["lost_s"] is not None or outcome["failures"]
+    badge = Badge("the filter failed" if failed else "no sensor refused, nothing lost", not failed)
+    return Page(title, subtitle, story, kept.text, (), badge)
 
 
 def _tables(outcome: dict[str, Any]) -> list[Table]:

@@ -1,4 +1,4 @@
-"""What the 3-D playback shows: boxes that move, and arrows attached to them."""
+"""What the 3-D playback shows: boxes that move, arrows and cones attached to them, and the orbit around the Earth."""
 
 import re
 from collections.abc import Sequence
@@ -51,14 +51,48 @@ class Arrow:
 
 
 @dataclass(frozen=True)
+class Cone:
+    """A cone fixed to a body: a field of view, or a corridor; it opens along an axis of that body."""
+
+    name: str
+    body: str
+    apex_B: Any  # (3) from the origin of the body [m]
+    axis_B: Any  # (3)
+    half_angle_deg: float
+    length_m: float = 0.0  # 0: as long as is easy to see
+    radius_m: float = 0.0  # at the apex
+    colour: str = "#1aa179"
+
+    def encoded(self) -> dict[str, Any]:
+        """The JSON object of this cone."""
+        vectors = {"apex": [float(x) for x in self.apex_B], "axis": [float(x) for x in self.axis_B]}
+        sizes = {"angle": self.half_angle_deg, "length": self.length_m, "radius": self.radius_m}
+        return {"name": self.name, "body": self.body, "colour": self.colour, **vectors, **sizes}
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """Where in the orbit it happens, drawn small beside the scene in the same axes."""
+
+    r: Array  # (T, 3) from the centre of the Earth, inertial [radii of the Earth]
+    sun: Array  # (T, 3)
+
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
+        """The JSON object of this orbit."""
+        return {"r": blocks.add(self.r), "sun": blocks.add(self.sun)}
+
+
+@dataclass(frozen=True)
 class Scene:
-    """Bodies and arrows over one time axis."""
+    """Bodies, arrows and cones over one time axis."""
 
     t: Array  # (T,) increasing [s]
     bodies: Sequence[Body]
     arrows: Sequence[Arrow] = ()
     trails: bool = True
     caption: str = ""
+    cones: Sequence[Cone] = ()
+    orbit: Orbit | None = None
 
     def __post_init__(self) -> None:
         n = times("t of the scene", self.t, at_least=2).size
@@ -68,6 +102,9 @@ class Scene:
         for body in self.bodies:
             samples(f"r of {body.name!r}", body.r, (n, 3))
             samples(f"q of {body.name!r}", body.q, (n, 4))
+        for cone in self.cones:
+            check.one_of(f"body of cone {cone.name!r}", cone.body, tuple(names))
+            check_colour(cone.name, cone.colour)
         for arrow in self.arrows:
             samples(f"vector of {arrow.name!r}", arrow.vector, (n, 3))
             check.one_of(f"body of arrow {arrow.name!r}", arrow.body, tuple(names))
@@ -78,6 +115,8 @@ class Scene:
             "t": blocks.add_times(np.asarray(self.t, dtype=np.float64)),
             "bodies": [body.encoded(blocks) for body in self.bodies],
             "arrows": [arrow.encoded(blocks) for arrow in self.arrows],
+            "cones": [cone.encoded() for cone in self.cones],
+            "orbit": self.orbit.encoded(blocks) if self.orbit else None,
             "trails": self.trails,
             "caption": self.caption,
         }

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from gnc import quaternion
+from gnc.controllers import slew
 from gnc.controllers.attitude import AttitudeController
 from gnc.controllers.reference import AttitudeReference
 from gnc.controllers.slew import Slew
@@ -116,3 +117,51 @@ def test_a_batch_equals_single_trials_bit_for_bit():
 def test_limits_that_are_not_positive_are_refused():
     with pytest.raises(InputError, match="^rate_limit:"):
         Slew(rate_limit=0.0, acceleration_limit=1.0)
+
+
+def test_the_fastest_turn_is_full_acceleration_coast_and_full_brake():
+    """Bang, coast, bang takes angle/w + w/a, or 2 sqrt(angle/a) where the limit of the rate is not met."""
+    fast = Slew(rate_limit=RATE, acceleration_limit=ACCELERATION, smooth=False)
+    q_from, q_to = random_ends()
+    plan, target = fast.plan(q_from, q_to), AttitudeReference(q_to)
+    angle = quaternion.angle_between(q_from, q_to)
+    short = 2.0 * np.sqrt(angle / ACCELERATION)
+    best = np.where(angle < RATE**2 / ACCELERATION, short, angle / RATE + RATE / ACCELERATION)
+    assert plan.t_end == pytest.approx(best, rel=1e-12) and (plan.t_end < SLEW.plan(q_from, q_to).t_end).all()
+    t = np.linspace(1e-6, 1.0 - 1e-6, 501)[:, None] * plan.t_end
+    r = fast.reference(plan, target, t)
+    push = np.linalg.norm(r.wdot_R, axis=-1)
+    assert np.linalg.norm(r.w_R, axis=-1).max() <= RATE * (1.0 + 1e-12)
+    assert ((push < 1e-12) | (np.abs(push / ACCELERATION - 1.0) < 1e-9)).all()
+    assert np.array_equal(fast.reference(plan, target, plan.t_end).q_IR, q_to)
+
+
+def test_a_turn_around_the_sun_keeps_its_distance_and_goes_straight_where_it_may():
+    rng, n, axis, cosine = np.random.default_rng(5), 400, np.array([0.6, 0.0, 0.8]), np.cos(np.radians(40.0))
+    q_from, q_to = (quaternion.normalize(rng.normal(size=(n, 4))) for _ in range(2))
+    sun_I = rng.normal(size=(n, 3))
+    sun_I /= np.linalg.norm(sun_I, axis=-1, keepdims=True)
+    straight = slew.single(q_from, q_to)
+    turns, angle = slew.around(q_from, q_to, axis, cosine, quaternion.inverse_rotate(q_to, sun_I), *straight)
+    plan = slew.timed(turns, angle, (RATE, ACCELERATION), 1.0, 0.0)
+    target = AttitudeReference(q_to)
+    t = np.linspace(0.0, 1.0, 801)[:, None] * plan.t_end
+    r, direct = slew.follow(plan, target, t), SLEW.reference(SLEW.plan(q_from, q_to), target, t)
+
+    def nearest(q_IR):
+        """Return the smallest angle to the Sun over all times, as a cosine."""
+        return np.max(np.sum(quaternion.rotate(q_IR, axis) * sun_I, axis=-1), axis=0)
+
+    ends = np.maximum(nearest(r.q_IR[:1]), nearest(r.q_IR[-1:]))
+    allowed = ends < cosine  # both ends are outside of the cone
+    crossing = nearest(direct.q_IR) > cosine
+    assert (allowed & crossing).sum() > 20 and (allowed & ~crossing).sum() > 20
+    assert (nearest(r.q_IR)[allowed] <= np.maximum(ends, nearest(direct.q_IR) * ~crossing)[allowed] + 1e-12).all()
+    assert quaternion.angle_between(r.q_IR[0], q_from).max() < 1e-7 and np.array_equal(r.q_IR[-1], q_to)
+    assert np.array_equal(turns[~crossing & allowed], straight[0][~crossing & allowed])
+    assert np.linalg.norm(r.w_R, axis=-1).max() <= RATE * (1.0 + 1e-12)
+    d = 1e-3
+    before, after = (slew.follow(plan, target, t[300] + s) for s in (-d, d))
+    w = quaternion.log(quaternion.mul(quaternion.conj(before.q_IR), after.q_IR)) / (2.0 * d)
+    assert r.w_R[300] == pytest.approx(w, abs=1e-8)
+    assert r.wdot_R[300] == pytest.approx((after.w_R - before.w_R) / (2.0 * d), abs=1e-8)

@@ -6,6 +6,7 @@ from filterpy.kalman import KalmanFilter
 
 from gnc import dual_quaternion as dq
 from gnc import lie, noise, spatial
+from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.cramer_rao import information, pose_flow, posterior
 from gnc.estimators.dqekf import DqEkf
@@ -224,3 +225,9 @@ def test_the_filter_belongs_to_the_body_and_not_to_the_reference_point():
     np.testing.assert_allclose(dq.to_matrix(dq.mul(a.dq_IB, to_Q)), dq.to_matrix(b.dq_IB), rtol=0, atol=1e-10)
     np.testing.assert_allclose(a.chi_B @ X.T, b.chi_B, rtol=0, atol=1e-11)
     np.testing.assert_allclose(XX @ a.C @ XX.T, b.C, rtol=0, atol=1e-12)
+
+
+def test_a_start_without_a_pose_is_refused():
+    attitude = PoseState(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
+    with pytest.raises(InputError, match=r"expected a pose dq_IB \(\.\.\., 8\)"):
+        DqEkf(np.eye(6)).start(attitude, np.eye(12))

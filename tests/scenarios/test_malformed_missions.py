@@ -75,7 +75,7 @@ WRONG = [
     ("[software.sat.sensors.magnetometer]\nsigma = 1.0", "software.sat.sensors.magnetometer.sigma"),
     ("[software.sat.sensors.gyro]\nbias_deg_s = 1.0", "software.sat.sensors.gyro"),
     ("[software.moon]\nrate_hz = 1.0", "software.moon"),
-    ('[software.sat.modes.nadir]\nlaw = "pid"', "pd"),
+    ('[software.sat.modes.nadir]\nlaw = "pdd"', "pd"),
     ('[software.sat.modes.nadir]\nlaw = { kind = "pd", damping = 0 }', "software.sat.modes.nadir.law.damping"),
     ('[software.sat.modes.nadir]\nlaw = "my_law.py:MyLaw"', "there is no file"),
     ('[software.sat.modes.nadir]\nto = ["wings"]', "there is no actuator 'wings'"),

@@ -1,7 +1,11 @@
 """Missions as files and as Python: round trips, inheritance, schema, a satellite of one's own."""
 
 import json
+import os
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -10,6 +14,8 @@ import pytest
 from gnc import Mission
 from gnc.config import dump, parse
 from gnc.errors import InputError
+from gnc.estimators import Mekf
+from gnc.models.states import AttitudeState
 from gnc.parts import PACKAGES, kinds
 from gnc.scenarios import cli
 from gnc.scenarios.missions.catalogue import schema
@@ -17,6 +23,7 @@ from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.load import builtin, read, table_of
 from tests.scenarios.flights import same_bits
 
+ROOT = Path(__file__).parents[2]
 SIX_UNITS = """
 base = "pointing"
 title = "6U with three wheels, torquers, a gyro's room, two trackers, a biased magnetometer, from a TLE"
@@ -225,3 +232,50 @@ def test_all_drawn_numbers_of_a_trial_are_its_own():
 )
 def test_an_inertia_that_does_not_fit_the_box_is_doubted(setting, says):
     assert says in doubts(read("pointing", [setting]))[0] and not doubts(read("pointing", ["craft.sat.mass_kg=20"]))
+
+
+def test_a_file_that_adds_modes_before_those_of_its_base_starts_in_the_one_that_nothing_leads_to(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'base = "pointing"\n[software.sat.modes.damp]\nlaw = "b-dot"\nto = ["wheels"]\n'
+        '[[software.sat.transitions]]\nfrom = "damp"\nto = "nadir"\nwhen = "t > 5"\n'
+    )
+    mission = read(str(tmp_path / "mine.toml"))
+    assert list(mission.software["sat"].modes) == ["damp", "nadir"] and mission.title == "based on pointing"
+    safe = {"modes": {"safe": {}}, "transitions": [{"from": "*", "to": "safe", "when": "rate_deg_s > 5"}]}
+    assert list(Mission.like("pointing", {"software": {"sat": safe}}).software["sat"].modes) == ["nadir", "safe"]
+    by_name = Mission.like("pointing", {"software": {"sat": {"modes": {"nadir": {"unload": "torquers"}}}}})
+    assert by_name.software["sat"].modes["nadir"].unload.by == "torquers"
+
+
+def test_a_key_is_explained_in_a_mission_and_in_every_part_that_has_it(capsys):
+    assert cli.main(["explain", "craft.sat.sensors.magnetometer.bias_nT", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["where"] == "craft.sat.sensors.magnetometer" and row["value"].startswith("a number")
+    assert float(row["here"]) == read("pointing").craft["sat"].sensors["magnetometer"].bias_nT
+    assert cli.main(["explain", "half_cone_deg", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) >= 2
+    for key in ("craft.sat.sensors.magnetometer.bais_nT", "craft.nobody.J_kgm2", "craft.sat.sensors.magnetometer"):
+        assert cli.main(["explain", key]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_shell_completes_the_names_of_missions():
+    asked = {"_GNC_COMPLETE": "complete_bash", "COMP_WORDS": "gnc run tumb", "COMP_CWORD": "2"}
+    command = [sys.executable, "-c", "import sys; from gnc.scenarios.cli import main; sys.exit(main())"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout.split()) == (0, ["tumble-capture"])
+
+
+def test_missions_parts_beliefs_and_verdicts_show_as_tables_whose_text_is_escaped():
+    mission = Mission.like("attitude-only", {"title": "<script>alert(1)</script>", "run": {"duration_s": 10.0}})
+    flight = mission.fly(trials=2)
+    belief = Mekf(np.eye(3)).start(AttitudeState(np.eye(4)[0], np.zeros(3)), np.eye(6))
+    for shown in (mission, mission.craft["body"].sensors["direction_1"], flight, flight.verdict, belief):
+        html = shown._repr_html_()
+        assert html.count("<table>") == html.count("</table>") == 1 and "<script>" not in html
+        assert len(repr(shown)) < 2000
+    assert "NEES" in flight._repr_html_() and "1 sigma" in belief._repr_html_()
+    assert len(flight.plot("nees").axes) == 1 and len(flight.plot("knowledge_error_deg", trial=1).axes) == 3
+    with pytest.raises(InputError, match="not among the trials flown"):
+        flight.plot("nees", trial=7)
+    assert flight.page()._repr_html_().startswith("<iframe srcdoc=")

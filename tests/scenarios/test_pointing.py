@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gnc.estimators.consistency import mean_band
+from gnc.scenarios.missions.load import read
 from tests.scenarios.flights import failed, flown
 
 SHORT = ["run.duration_s=1500", "run.record_s=5"]
@@ -112,3 +113,17 @@ def test_the_whole_orbit_is_no_worse_than_the_prototype(rate_hz, trials, sun_deg
     verdict = flown("pointing", 0, trials, *rates).verdict
     assert not verdict.lost
     assert verdict.metrics["sun_p997_deg"] <= sun_deg and verdict.metrics["eclipse_p997_deg"] <= eclipse_deg
+
+
+def test_a_star_tracker_makes_it_better_and_a_filter_that_shuts_it_out_is_told():
+    """Knowledge without one is some 0.2 deg in sunlight; with a process noise for coarse sensors it was 1 deg."""
+    tracker = 'craft.sat.sensors.tracker={kind = "star-tracker"}'
+    flight = read("pointing", ["run.duration_s=600", tracker]).fly(6, 0)
+    late = flight.signals["time"].values >= 400.0
+    knowledge = np.linalg.norm(flight.signals["sat.knowledge_error_deg"].values[:, late], axis=-1)
+    assert knowledge.max() < 0.06 and not flight.verdict.hints
+    used, refused, missing = flight.verdict.measurements["sat.tracker"]
+    assert refused < 0.005 * used and missing == 0
+    sure = read("pointing", ["run.duration_s=600", tracker, "software.sat.navigation.torque_psd_Nm2s=1e-16"])
+    hints = " ".join(sure.fly(6, 0).verdict.hints)
+    assert "torque_psd_Nm2s" in hints and "of 6 trials" in hints

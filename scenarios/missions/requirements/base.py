@@ -90,18 +90,40 @@ class Judged:
         return found[:, 0] if found.shape == (shape[0], 1) and shape[1] > 1 else np.broadcast_to(found, shape)
 
     def stuck(self, i: int) -> str:
-        """Say in which modes a trial ended, and which guards never let it out of them."""
+        """Say in which modes a trial ended, since when, and which guards did not let it out of them."""
         told = []
         for craft, software in self.mission.software.items():
             if f"{craft}.mode" not in self.flight or len(self.modes.get(craft, ())) < 2:
                 continue
-            mode = self.modes[craft][int(self.flight[f"{craft}.mode"].values[i, -1])]
-            guards = [way.when for way in software.transitions if getattr(way, "from") in (mode, "*")]
-            told.append(f"{craft} is in mode {mode}" + (f", as {' and '.join(guards)} was not true" if guards else ""))
+            mode, since = self.mode(craft, i, -1)
+            ways = [(k, way) for k, way in enumerate(software.ways) if getattr(way, "from") in (mode, "*")]
+            guards = [self._waited(craft, i, k, way) for k, way in ways if way.to != mode]
+            told.append(f"{craft} is in mode {mode}{since}" + (f", as {' and '.join(guards)}" if guards else ""))
             if f"{craft}.search" in self.flight:
                 search = self.flight[f"{craft}.search"]
                 told.append(search.attrs["labels"].split(", ")[int(search.values[i, -1])])
         return f": {'; '.join(told)}" if told else ""
+
+    def mode(self, craft: str, i: int, k: int) -> tuple[str, str]:
+        """Return the mode of a trial at a record, and since when in words."""
+        name, time = f"{craft}.mode", self.flight["time"].values
+        here = self.flight[name].values[i]
+        other = np.flatnonzero(here[: len(time) + k + 1 if k < 0 else k + 1] != here[k])
+        first = int(other[-1]) + 1 if len(other) else 0
+        return self.modes[craft][int(here[k])], f" since {time[first]:g} s" if first else ""
+
+    def _waited(self, craft: str, i: int, k: int, way: Any) -> str:
+        """Say that a guard was never true, or not for long enough."""
+        name = f"{craft}.guard_s"
+        held = float(self.flight[name].values[i, -1, k]) if name in self.flight else 0.0
+        return f"{way.when} was true for {held:g} s of {way.for_s:g} s" if held else f"{way.when} was not true"
+
+    def in_mode(self, i: int, k: int) -> str:
+        """Say in which mode a trial is at a record, of every craft that has several."""
+        crafts = [one for one in self.mission.software if len(self.modes.get(one, ())) > 1]
+        found = [(one, *self.mode(one, i, k)) for one in crafts if f"{one}.mode" in self.flight]
+        several = len(found) > 1
+        return "".join(f", {f'{one} ' if several else ''}in mode {mode}{since}" for one, mode, since in found)
 
     def _signal(self, name: str) -> Any:
         """Return a signal: its length if it is a vector; text where its values have labels."""

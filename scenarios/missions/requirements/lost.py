@@ -48,9 +48,10 @@ class LostPart(RequirementPart):
         finding, t = Finding(), judged.flight["time"].values
         if self.when:
             happens = judged.value(parse(self.when)).astype(bool)
-            for trial, row in zip(judged.trials.tolist(), happens, strict=True):
+            for i, (trial, row) in enumerate(zip(judged.trials.tolist(), happens, strict=True)):
                 if row.any():
-                    finding.lost[trial] = f"{self.reason or self.when}, at {t[int(np.argmax(row))]:g} s"
+                    k = int(np.argmax(row))
+                    finding.lost[trial] = f"{self.reason or self.when}, at {t[k]:g} s{judged.in_mode(i, k)}"
         if self.unless:
             ends = judged.value(parse(self.unless)).astype(bool)
             said = self.reason if self.reason and not self.when else f"not {self.unless}"

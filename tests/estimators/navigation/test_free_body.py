@@ -96,5 +96,5 @@ def test_an_inertia_for_a_filter_that_estimates_none_is_refused_by_name():
 
 def test_what_is_perfect_is_stated():
     told = " ".join(DqekfPart(of="target").perfect)
-    assert "own pose and twist are the truth" in told and "without an orbit" in told and "nobody estimates" in told
+    assert "own pose and twist are the truth" in told and "is not disturbed" in told and "nobody estimates" in told
     assert "nobody estimates" not in " ".join(DqekfPart(of="target", inertia_sigma_percent=5.0).perfect)

@@ -108,7 +108,12 @@ def test_what_an_assembly_cannot_do_is_said():
         (lambda A, x: (_pull(A[0]), 0.0), TypeError, "_pull: expected 2 arguments"),
         (lambda A, x: (_pull(A[0], x[:2]), 0.0), ValueError, r"_pull: x: expected \(..., 3\), got \(2,\)"),
         (lambda A, x: (np.sin(x), 0.0), TypeError, "sin between kernels"),
-        (lambda A, x: (_halve.repeat(2, x), 0.0), TypeError, "not in an assembly"),
     ):
         with pytest.raises(error, match=message):
             Assembly(wrong, LAYOUT)(np.zeros((3, 3, 3)), np.zeros(3))
+
+
+def test_a_repeated_kernel_stays_a_loop_with_the_count_of_each_trial():
+    repeated = Assembly(lambda x: _halve.repeat(x[0], x), Layout(("x",), ((3,),), ((3,),)))
+    x = np.arange(27.0).reshape(9, 3)
+    assert same(repeated(x), _halve.repeat(x[:, 0], x))

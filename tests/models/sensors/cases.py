@@ -11,8 +11,11 @@ from gnc.models.pose_body import PoseState
 from gnc.models.sensors import (
     CoarseSunSensor,
     FineSunSensor,
+    Gnss,
     Gyro,
+    HorizonSensor,
     Magnetometer,
+    RangeBearing,
     RelativePose,
     RelativePosition,
     StarTracker,
@@ -39,6 +42,9 @@ MAGNETOMETER = Magnetometer(
 )
 FINE = FineSunSensor(rate_hz=1.0, sigma_deg=0.3, misalignment=TILT, q_BS=Q_BS)
 COARSE = CoarseSunSensor(rate_hz=1.0, sigma=0.02, normals_B=NORMALS, scale=0.05 * NORMALS[:, 0], bias=0.01)
+HORIZON = HorizonSensor(rate_hz=1.0, sigma_deg=0.3, misalignment=TILT, q_BS=Q_BS)
+GNSS = Gnss(rate_hz=1.0, sigma_m=3.0, sigma_m_s=0.1, bias=[1.0, -2.0, 0.5], antenna_B=[0.3, -0.2, 0.5])
+RADAR = RangeBearing(rate_hz=1.0, sigma_deg=0.5, misalignment=[*TILT, 0.02, 0.01, -0.03], dq_BS=POSE_BS)
 STARS = StarTracker(rate_hz=4.0, sigma_arcsec=[10.0, 12.0, 80.0], misalignment=TILT, q_BS=Q_BS)
 GYRO = Gyro(
     rate_hz=10.0, arw=1e-4, bias_walk=1e-5, bias=[0.01, -0.02, 0.005], scale=SCALE, misalignment=TILT, q_BS=Q_BS
@@ -69,8 +75,12 @@ class Case:
 
 
 CASES = [
-    *(Case(sensor, kind) for sensor in (MAGNETOMETER, FINE, COARSE, STARS, GYRO) for kind in ("attitude", "pose")),
-    *(Case(sensor, "target") for sensor in (POSE, POSITION)),
+    *(
+        Case(sensor, kind)
+        for sensor in (MAGNETOMETER, FINE, COARSE, HORIZON, STARS, GYRO, GNSS)
+        for kind in ("attitude", "pose")
+    ),
+    *(Case(sensor, "target") for sensor in (POSE, POSITION, RADAR)),
 ]
 
 

@@ -3,6 +3,7 @@ import io
 import json
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from gnc import quaternion
 from gnc.scenarios.replay import calibration
@@ -63,3 +64,32 @@ def test_the_command_calibrates_what_a_log_has(tmp_path):
     assert set(told) == {"gyro", "magnetometer"}
     np.testing.assert_allclose(told["magnetometer"]["values"]["hard_iron"], B * 1e-6, atol=5e-7)
     np.testing.assert_allclose(np.diagonal(told["gyro"]["values"]["matrix"]), 1.0, atol=0.02)
+
+
+def tumbling(seed, wheels, seconds=120.0, rate=50.0):
+    """Rates of a free body by DOP853, with wheels that run up and down, and a gyro's noise."""
+    J = np.array([[1.0, 0.1, -0.05], [0.1, 2.0, 0.2], [-0.05, 0.2, 2.6]])
+    rho = lambda t: wheels * np.array([np.sin(0.3 * t), np.cos(0.2 * t), 0.5 * np.sin(0.5 * t)])  # noqa: E731
+    change = lambda t: (rho(t + 1e-5) - rho(t - 1e-5)) / 2e-5  # noqa: E731
+    rates = lambda t, w: np.linalg.solve(J, -change(t) - np.cross(w, J @ w + rho(t)))  # noqa: E731
+    t = np.arange(0.0, seconds, 1.0 / rate)
+    w = solve_ivp(rates, (0.0, seconds), [0.4, 0.3, -0.2], method="DOP853", t_eval=t, rtol=1e-10, atol=1e-12).y.T
+    noisy = w + 1e-3 * np.random.default_rng(seed).standard_normal(w.shape)
+    return J, t, noisy, np.stack([rho(x) for x in t])
+
+
+def test_the_inertia_of_a_free_body_is_found_in_ratios_and_with_wheels_to_scale():
+    J, t, w, _ = tumbling(0, 0.0)
+    free = calibration.inertia(t, w, np.zeros_like(w), np.zeros_like(w))
+    assert not free.undetermined
+    np.testing.assert_allclose(free.values["inertia_ratios"], J / np.trace(J), atol=0.01)
+    J, t, w, rho = tumbling(1, 0.3)
+    known = calibration.inertia(t, w, np.zeros_like(w), rho)
+    np.testing.assert_allclose(known.values["inertia_kgm2"], J, atol=0.03)
+    assert known.sigma["inertia_kgm2"].max() < 0.03
+
+
+def test_a_spin_about_one_axis_tells_little_of_the_inertia():
+    t = np.arange(0.0, 60.0, 0.02)
+    w = np.tile([0.0, 0.0, 0.3], (len(t), 1)) + 1e-3 * np.random.default_rng(0).standard_normal((len(t), 3))
+    assert "inertia_xy" in calibration.inertia(t, w, np.zeros_like(w), np.zeros_like(w)).undetermined

@@ -73,7 +73,7 @@ def test_a_tum_trajectory_goes_in_and_out(tmp_path):
     lines = np.concatenate([t[:, None], r, q[:, [1, 2, 3, 0]]], axis=1)
     np.savetxt(tmp_path / "groundtruth.txt", lines, header="timestamp tx ty tz qx qy qz qw")
     (tmp_path / "x.toml").write_text(
-        'log = { time = "t" }\noutput = { tum = true }\n'
+        'log = { time = "t" }\noutput = { formats = ["tum", "aem", "oem", "mcap"] }\n'
         'filter = { kind = "dqekf-kinematic", acceleration_psd = 1.0 }\n'
         'sensors = [{ kind = "pose", columns = ["qx", "qy", "qz", "qw", "x", "y", "z"], order = "xyzw", '
         "sigma_deg = 1.0, sigma_m = 0.02 }]\n".replace("\\\n", "\n")
@@ -83,6 +83,111 @@ def test_a_tum_trajectory_goes_in_and_out(tmp_path):
     found = np.loadtxt(tmp_path / "out" / "estimates.tum")
     assert found.shape[1] == 8
     np.testing.assert_allclose(found[-1, 1:4], r[-1], atol=0.05)
+    aem = chunk(tmp_path / "out" / "estimates.aem", ["q1", "qc"], ["epoch"])
+    np.testing.assert_allclose(aem["q1"], found[:, 4], atol=1e-11)
+    np.testing.assert_allclose(chunk(tmp_path / "out" / "estimates.oem", ["y"], ["epoch"])["y"], found[:, 2], atol=1e-9)
+    messages = open_log(tmp_path / "out" / "estimates.mcap")["estimate"]
+    mcap = next(messages.chunks(["pose.orientation.w", "pose.position.z"], ["stamp"], 100))
+    np.testing.assert_allclose(mcap["pose.orientation.w"], aem["qc"], atol=1e-11)
+    np.testing.assert_allclose(1e-9 * mcap["stamp"], found[:, 0], atol=1e-8)
+
+
+IMU_ROWS = np.random.default_rng(3).standard_normal((40, 6))
+IMU_COLUMNS = [f"angular_velocity.{a}" for a in "xyz"] + [f"linear_acceleration.{a}" for a in "xyz"]
+
+
+def imu_messages(store):
+    """Give times and IMU messages of ROS 2, serialised."""
+    types = {name.rsplit("/", 1)[-1]: kind for name, kind in store.types.items()}
+    nothing = types["Quaternion"](x=0.0, y=0.0, z=0.0, w=1.0), np.zeros(9)
+    for k, row in enumerate(IMU_ROWS):
+        header = types["Header"](stamp=types["Time"](sec=1700000000 + k // 10, nanosec=k % 10 * 10**8), frame_id="imu")
+        w, f = (types["Vector3"](*(float(x) for x in part)) for part in (row[:3], row[3:]))
+        message = types["Imu"](header, *nothing, w, np.zeros(9), f, np.zeros(9))
+        yield 1700000000 * 10**9 + k * 10**8 + 5, store.serialize_cdr(message, "sensor_msgs/msg/Imu")
+
+
+def test_a_ros_2_bag_is_a_log_with_a_table_per_topic(tmp_path):
+    from rosbags.rosbag2 import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    with Writer(tmp_path / "bag", version=9) as writer:
+        connection = writer.add_connection("/imu/data", "sensor_msgs/msg/Imu", typestore=store)
+        for time, data in imu_messages(store):
+            writer.write(connection, time, data)
+    read_back(open_log(tmp_path / "bag"))
+
+
+def test_an_mcap_file_of_ros_2_messages_is_read_and_one_of_protobuf_is_refused_by_name(tmp_path):
+    from mcap.writer import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    for encoding in ("cdr", "protobuf"):
+        writer = Writer(str(tmp_path / f"{encoding}.mcap"))
+        writer.start()
+        text = store.generate_msgdef("sensor_msgs/msg/Imu", ros_version=2)[0]
+        schema = writer.register_schema("sensor_msgs/msg/Imu", "ros2msg", text.encode())
+        channel = writer.register_channel("/imu/data", encoding, schema)
+        for time, data in imu_messages(store):
+            writer.add_message(channel, time, data, time)
+        writer.finish()
+    read_back(open_log(tmp_path / "cdr.mcap"))
+    with pytest.raises(InputError, match="encoded as protobuf; json and cdr"):
+        open_log(tmp_path / "protobuf.mcap")
+    (tmp_path / "broken.mcap").write_bytes((tmp_path / "cdr.mcap").read_bytes()[:200])
+    with pytest.raises(InputError, match="broken.mcap"):
+        open_log(tmp_path / "broken.mcap")
+
+
+def read_back(tables):
+    assert list(tables) == ["imu/data"]
+    chunks = list(tables["imu/data"].chunks(IMU_COLUMNS, ["stamp"], 16))
+    assert [len(c["stamp"]) for c in chunks] == [16, 16, 8]
+    found = np.concatenate([np.stack([c[n] for n in IMU_COLUMNS], axis=1) for c in chunks])
+    np.testing.assert_array_equal(found, IMU_ROWS)
+    assert np.diff(np.concatenate([c["stamp"] for c in chunks])).tolist() == [10**8] * 39
+
+
+def ulog_message(kind, payload):
+    return len(payload).to_bytes(2, "little") + kind + payload
+
+
+def test_a_px4_ulog_has_a_table_per_topic(tmp_path):
+    """The bytes are written here, by the format's description: header, flags, format, subscription, data."""
+    content = b"ULog\x01\x12\x35\x01" + (0).to_bytes(8, "little")
+    content += ulog_message(b"B", bytes(40))
+    content += ulog_message(b"F", b"sensor_combined:uint64_t timestamp;float[3] gyro_rad;float[3] accelerometer_m_s2;")
+    content += ulog_message(b"A", b"\x00" + (0).to_bytes(2, "little") + b"sensor_combined")
+    for k, row in enumerate(IMU_ROWS):
+        data = (1000 * k).to_bytes(8, "little") + row.astype("<f4").tobytes()
+        content += ulog_message(b"D", (0).to_bytes(2, "little") + data)
+    (tmp_path / "x.ulg").write_bytes(content)
+    names = [f"gyro_rad[{i}]" for i in range(3)] + [f"accelerometer_m_s2[{i}]" for i in range(3)]
+    found = next(open_log(tmp_path / "x.ulg")["sensor_combined"].chunks(names, ["timestamp"], 100))
+    np.testing.assert_array_equal(np.stack([found[n] for n in names], axis=1), IMU_ROWS.astype("f4"))
+    assert found["timestamp"][1] == 1000
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("t,wx,wy", ["t", "wx", "wy"]),
+        ("# flight 7\nrecorded by hand\nt,wx,wy\ns,rad/s,rad/s", ["t", "wx", "wy"]),
+        ("t,wx,wy\n[s],[deg/s],[deg/s]", ["t", "wx", "wy"]),
+        (",gyro,gyro\nt,x,x2\n", ["t", "x", "x2"]),
+        ("time,gyro,gyro2\nt,x,x", ["time_t", "gyro_x", "gyro2_x"]),
+        ("#t [s],wx [rad/s],wy [rad/s]", ["#t [s]", "wx [rad/s]", "wy [rad/s]"]),
+    ],
+)
+def test_csv_files_may_have_titles_units_and_names_in_two_lines(head, names, tmp_path):
+    (tmp_path / "x.csv").write_text(head.rstrip("\n") + "\n0.0,1.0,2.0\n0.1,3.0,4.0\n0.2,5.0,6.0\n")
+    table = open_log(tmp_path / "x.csv")[""]
+    assert table.columns == names
+    found = next(table.chunks(names[1:], names[:1], 100))
+    np.testing.assert_array_equal(found[names[2]], [2.0, 4.0, 6.0])
+    np.testing.assert_array_equal(found[names[0]], [0.0, 0.1, 0.2])
 
 
 def test_an_imu_log_is_recognised_and_its_first_configuration_runs(tmp_path):

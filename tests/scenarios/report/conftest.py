@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from gnc.scenarios.report.page import Arrow, Body, Page, Plot, Scene, Series, Table, write_page
+from gnc.scenarios.report.page import Arrow, Badge, Body, Chapter, Page, Plot, Scene, Series, Table, write_page
+from gnc.scenarios.report.plot import Path as Way
+from gnc.scenarios.report.plot import Shade
+from gnc.scenarios.report.scene import Cone, Orbit
 
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1000,700")
 SOFTWARE_GL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
@@ -31,7 +34,13 @@ def page() -> Page:
     wave = np.sin(t)
     plots = [
         Plot(
-            "Error", "time [s]", "error [deg]", t, [Series("x", wave), Series("y", wave / 2, "dashed")], {"limit": 1.5}
+            "Error",
+            "time [s]",
+            "error [deg]",
+            t,
+            [Series("x", wave), Series("y", wave / 2, "dashed")],
+            {"limit": 1.5},
+            shades=[Shade("eclipse", [(105.0, 110.0)], "#667085"), Shade("contact", [(112.0, 112.0)], "#cf2b32")],
         ),
         Plot("Band", "time [s]", "error [deg]", t, [Series("3 sigma", wave, "band", wave - 1, wave + 1)]),
         Plot("Size", "time [s]", "size", t[::20] ** 1.01, [Series("z", 10.0 ** wave[::20], "points")], log_y=True),
@@ -39,20 +48,49 @@ def page() -> Page:
     return Page(
         title="A passage",
         subtitle="seed 7",
-        tables=[Table("Checks", ["check", "value", "holds"], [["drift", 1.25e-7, True], ["lost", 2, False]])],
+        chapters=[
+            Chapter(
+                "Checks",
+                "",
+                [Table("All", ["check", "value", "holds"], [["drift", 1.25e-7, True], ["lost", 2, False]])],
+            ),
+            Chapter("Errors", "In words.", plots=plots),
+            Chapter(
+                "Flight", plots=[Way("Way", "x [m]", "y [m]", {"it": (r[:, 0], r[:, 1])})], scene=_scene(t, bodies)
+            ),
+        ],
         configuration='scenario = "passage"\n',
-        plots=plots,
-        scene=Scene(t, bodies, [Arrow("Sun", "chaser", np.tile([0.0, 1, 1], (t.size, 1)))], caption="Frame: inertial."),
         notes=["One note."],
+        badge=Badge("1 of 2 requirements failed by 3 trials", False),
     )
+
+
+def _scene(t, bodies) -> Scene:
+    sun = np.tile([0.0, 1, 1], (t.size, 1))
+    cone = Cone("corridor", "target", (0, 0, 0), (1, 0, 0), 10.0, 2.0, 0.1)
+    orbit = Orbit(np.stack([1.1 * np.cos(t), 1.1 * np.sin(t), 0 * t], axis=1), sun)
+    arrows = [Arrow("Sun", "chaser", sun)]
+    return Scene(t, bodies, arrows, caption="Frame: inertial.", cones=[cone], orbit=orbit)
+
+
+def scene_of(page: Page) -> Scene:
+    """The scene of a page."""
+    found = next(chapter.scene for chapter in page.chapters if chapter.scene is not None)
+    assert found is not None
+    return found
+
+
+def with_scene(page: Page, scene: Scene) -> Page:
+    """The page with another scene."""
+    return replace(page, chapters=[replace(c, scene=scene) if c.scene else c for c in page.chapters])
 
 
 @pytest.fixture
 def frozen(page: Page) -> Page:
     """The same page, in which nothing moves."""
-    assert page.scene is not None
-    bodies = [replace(body, r=0 * body.r + body.r[0], q=0 * body.q + body.q[0]) for body in page.scene.bodies]
-    return replace(page, scene=replace(page.scene, bodies=bodies))
+    scene = scene_of(page)
+    bodies = [replace(body, r=0 * body.r + body.r[0], q=0 * body.q + body.q[0]) for body in scene.bodies]
+    return with_scene(page, replace(scene, bodies=bodies, orbit=None))
 
 
 def start(*arguments: str):

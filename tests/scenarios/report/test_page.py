@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from gnc.errors import InputError
-from gnc.scenarios.report.page import Arrow, Body, Page, Plot, Scene, Series, Table, write_page
+from gnc.scenarios.report.page import Arrow, Body, Chapter, Page, Plot, Scene, Series, Table, write_page
+from gnc.scenarios.report.scene import Cone
+from tests.scenarios.report.conftest import scene_of
 
 T = np.arange(5.0)
 R, Q = np.zeros((5, 3)), np.tile([1.0, 0, 0, 0], (5, 1))
@@ -49,6 +51,11 @@ def content(page: Page, folder: Path) -> tuple[dict, bytes]:
     return json.loads(elements.text["page"]), gzip.decompress(base64.b64decode(elements.text["data"]))
 
 
+def plot_content(plot: Plot, folder: Path) -> tuple[dict, bytes]:
+    out, data = content(Page("t", chapters=[Chapter("c", plots=[plot])]), folder)
+    return out["takes"][0]["chapters"][0]["plots"][0], data
+
+
 def numbers(data: bytes, reference: dict) -> np.ndarray:
     dtype = {"f4": "<f4", "f8": "<f8"}[reference["block"]]
     return np.frombuffer(data, dtype, reference["length"], reference["offset"])
@@ -75,18 +82,18 @@ def test_the_policy_lets_run_what_the_page_carries_and_nothing_else(page: Page, 
 
 def test_numbers_come_back_as_float32(page: Page, tmp_path: Path) -> None:
     out, data = content(page, tmp_path)
-    for plot, given in zip(out["plots"], page.plots, strict=True):
+    chapters = out["takes"][0]["chapters"]
+    for plot, given in zip(chapters[1]["plots"], page.chapters[1].plots, strict=True):
         for series, origin in zip(plot["series"], given.series, strict=True):
             np.testing.assert_array_equal(numbers(data, series["y"]), origin.y.astype(np.float32))
-    assert page.scene is not None
-    for body, origin in zip(out["scene"]["bodies"], page.scene.bodies, strict=True):
+    for body, origin in zip(chapters[2]["scene"]["bodies"], scene_of(page).bodies, strict=True):
         np.testing.assert_array_equal(numbers(data, body["r"]).reshape(-1, 3), origin.r.astype(np.float32))
         np.testing.assert_array_equal(numbers(data, body["q"]).reshape(-1, 4), origin.q.astype(np.float32))
 
 
 def test_uniform_times_are_three_doubles_exact_to_round_off(tmp_path: Path) -> None:
     t = 1e6 + 0.1 * np.arange(60_001)
-    reference = content(Page("t", plots=[Plot("p", "t", "y", t, [Series("y", t)])]), tmp_path)[0]["plots"][0]["t"]
+    reference = plot_content(Plot("p", "t", "y", t, [Series("y", t)]), tmp_path)[0]["t"]
     assert reference.keys() == {"t0", "dt", "n"}
     again = reference["t0"] + np.arange(reference["n"]) * reference["dt"]
     np.testing.assert_allclose(again, t, rtol=0, atol=4 * np.spacing(1e6))
@@ -95,32 +102,37 @@ def test_uniform_times_are_three_doubles_exact_to_round_off(tmp_path: Path) -> N
 def test_uneven_times_come_back_to_the_last_bit(tmp_path: Path) -> None:
     t = np.cumsum(0.1 + 1e-4 * np.sin(np.arange(1001.0)))
     plot = Plot("p", "t", "y", t, [Series("y", t[:] * 0 + 1)])
-    out, data = content(Page("t", plots=[plot]), tmp_path)
-    np.testing.assert_array_equal(numbers(data, out["plots"][0]["t"]), t)
+    out, data = plot_content(plot, tmp_path)
+    np.testing.assert_array_equal(numbers(data, out["t"]), t)
 
 
 def test_missing_samples_stay_missing(tmp_path: Path) -> None:
     y = np.array([1.0, np.nan, 1e300, -np.inf, 2.0])
-    out, data = content(Page("t", plots=[Plot("p", "t", "y", T, [Series("y", y)])]), tmp_path)
-    np.testing.assert_array_equal(np.isfinite(numbers(data, out["plots"][0]["series"][0]["y"])), [1, 0, 0, 0, 1])
+    out, data = plot_content(Plot("p", "t", "y", T, [Series("y", y)]), tmp_path)
+    np.testing.assert_array_equal(np.isfinite(numbers(data, out["series"][0]["y"])), [1, 0, 0, 0, 1])
 
 
 def test_no_text_of_a_page_can_end_its_element(tmp_path: Path) -> None:
     hostile = "</script></title><img src=x onerror=alert(1)>&lt;<!--<script>"
-    page = Page(hostile, hostile, [Table(hostile, [hostile], [[hostile]])], hostile, notes=[hostile])
+    page = Page(hostile, hostile, [Chapter(hostile, "", [Table(hostile, [hostile], [[hostile]])])], hostile, [hostile])
     elements = written(page, tmp_path)
     assert [tag for tag, _ in elements.tags].count("script") == 3
     assert "img" not in {tag for tag, _ in elements.tags}
     assert not set("<>&") & set(elements.text["page"])
     out = json.loads(elements.text["page"])
-    assert [out["title"], out["subtitle"], out["tables"][0]["rows"][0][0], out["notes"][0]] == [hostile] * 4
+    assert [
+        out["title"],
+        out["subtitle"],
+        out["takes"][0]["chapters"][0]["tables"][0]["rows"][0][0],
+        out["notes"][0],
+    ] == [hostile] * 4
 
 
 def test_numpy_and_missing_values_may_stand_in_a_table(tmp_path: Path) -> None:
     row = [np.bool_(True), np.float64(0.1), np.int64(7), float("nan"), None, "text"]
-    out, _ = content(Page("t", tables=[Table("a", list("abcdef"), [row])]), tmp_path)
+    out, _ = content(Page("t", chapters=[Chapter("c", "", [Table("a", list("abcdef"), [row])])]), tmp_path)
     expected = [True, {"number": "0.1"}, {"number": "7"}, {"number": "nan"}, None, "text"]
-    assert out["tables"][0]["rows"] == [expected]
+    assert out["takes"][0]["chapters"][0]["tables"][0]["rows"] == [expected]
 
 
 def test_the_same_page_gives_the_same_bytes(page: Page, tmp_path: Path) -> None:
@@ -157,12 +169,30 @@ def test_a_page_that_cannot_be_written_leaves_the_earlier_one(page: Page, tmp_pa
             lambda: Scene(T, [Body("b", R, Q, [1, 1, 1])], [Arrow("a", "c", R)]),
             "body of arrow 'a': 'c' is not one of 'b'",
         ),
+        (
+            lambda: Scene(T, [Body("b", R, Q, [1, 1, 1])], cones=[Cone("a", "c", R[0], R[0], 10.0)]),
+            "body of cone 'a': 'c' is not one of 'b'",
+        ),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_one_line(build, message: str) -> None:
     with pytest.raises(InputError, match=message.replace("(", r"\(").replace(")", r"\)")) as caught:
         build()
     assert "\n" not in str(caught.value)
+
+
+def test_takes_that_share_numbers_store_them_once(page: Page, tmp_path: Path) -> None:
+    one, _ = content(page, tmp_path)
+    two, data = content(replace(page, chapters=(), takes={"a": page.chapters, "b": page.chapters}), tmp_path)
+    assert [take["chapters"] for take in two["takes"]] == [one["takes"][0]["chapters"]] * 2
+
+
+def test_a_transient_yields_the_axis_to_what_is_settled() -> None:
+    t = np.arange(100.0)
+    transient = Plot("p", "t", "y", t, [Series("y", 100.0 * np.exp(-t) + np.sin(t))], {"limit": 2.0})
+    low, high = transient.settled or (0.0, 0.0)
+    assert -1.5 < low < -1.0 and 2.0 < high < 2.5
+    assert Plot("p", "t", "y", t, [Series("y", np.sin(t))], {"limit": 2.0}).settled is None
 
 
 def test_the_committed_bundle_was_built_from_the_committed_source(repository: Path) -> None:

@@ -5,8 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from gnc import config as configuration
 from gnc import history
 from gnc.scenarios import cli
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.panels import Panels
+from gnc.scenarios.missions.scene import scene
 from gnc.scenarios.report import results
 from tests.scenarios.report.test_browser import MOVED_PIXELS, pixels_changed_by_play
 
@@ -34,36 +38,100 @@ def content(path):
     return json.loads(text[start : text.index("</script>", start)])
 
 
-def test_the_page_of_a_flight_has_its_checks_configuration_plots_and_scene(flown, capsys):
+def chapters(path, take=0):
+    return {chapter["title"]: chapter for chapter in content(path)["takes"][take]["chapters"]}
+
+
+def test_the_page_of_a_flight_tells_its_story(flown, capsys):
     assert cli.main(["report", str(flown), "--trial", "2"]) == 0
     page, told = content(flown / "report.html"), json.loads((flown / "metrics.json").read_text())
-    assert page["title"] == "pointing" and "trial 2" in page["subtitle"]
-    assert [row[0] for row in page["tables"][0]["rows"]] == [check["name"] for check in told["checks"]]
+    story = chapters(flown / "report.html")
+    assert page["title"] == "pointing" and page["takes"][0]["name"] == "trial 2"
+    assert page["badge"]["ok"] == told["ok"]
+    asked = story["The verdict"]["tables"][0]
+    assert [row[0] for row in asked["rows"]] == [check["name"] for check in told["checks"]]
     assert page["configuration"] == (flown / "config.toml").read_text()
-    assert page["scene"]["bodies"][0]["name"] == "sat"
-    assert any("3 sigma" in [series["name"] for series in plot["series"]] for plot in page["plots"])
+    assert story["The flight"]["scene"]["bodies"][0]["name"] == "sat"
+    bounds = [bound["name"] for plot in story["Is it on target?"]["plots"] for bound in plot["bounds"]]
+    assert "pointing p99.7 in sunlight [deg]" in bounds
+    honest = [series["name"] for plot in story["Is the filter honest?"]["plots"] for series in plot["series"]]
+    assert "3 sigma of the filter" in honest and "95 % band of an honest filter" in honest
+    what = {table["title"]: table for table in story["What was flown"]["tables"]}
+    assert ["run.duration_s", "5600.0", "40.0"] in what["What differs from pointing"]["rows"]
+
+
+def test_the_share_of_trials_that_keep_a_bound_has_wilsons_interval(flown):
+    cli.main(["report", str(flown)])
+    rows = chapters(flown / "report.html")["The verdict"]["tables"][0]["rows"]
+    books = next(row for row in rows if row[0] == "momentum bookkeeping")
+    z2 = 1.959964**2  # all of n trials: from n / (n + z^2) to 1
+    assert books[4] == "4 of 4" and float(books[5].split(" ")[0]) == pytest.approx(100 * 4 / (4 + z2), abs=0.06)
 
 
 def test_the_plots_show_the_numbers_of_the_trial_asked_for(flown):
     flight = history.load(flown / "history.nc")
-    made = {plot.y_label: plot for plot in results.plots(flight, 3)}
-    shown = made["sat.pointing_error_deg [deg]"]
-    assert [series.name for series in shown.series] == ["x", "y", "z"]
-    assert np.array_equal(shown.series[1].y, flight["sat.pointing_error_deg"].values[3, :, 1])
-    spread = made["sat.nees [1]"].series[0]
-    np.testing.assert_allclose(spread.y, np.median(flight["sat.nees"].values, axis=0))
+    seen = Panels(configuration.parse((flown / "config.toml").read_text(), Mission, "config.toml"), flight, 3)
+    (shown,) = [plot for plot in seen.target() if plot.y_label == "pointing error [deg]"]
+    length = np.linalg.norm(flight["sat.pointing_error_deg"].values, axis=-1)
+    np.testing.assert_allclose(shown.series[1].y, length[3])
+    np.testing.assert_allclose(shown.series[0].y, np.median(length, axis=0))
+    error = next(plot for plot in seen.errors() if plot.title.endswith(": y"))
+    np.testing.assert_array_equal(error.series[-1].y, flight["sat.knowledge_error_deg"].values[3, :, 1])
+    np.testing.assert_allclose(error.series[0].upper, 3.0 * flight["sat.sigma_deg"].values[3, :, 1])
 
 
-def test_the_page_of_a_campaign_has_bands_and_worst_trials(campaign):
+def test_the_boresight_that_is_wanted_is_the_one_that_the_error_leads_away_from(flown):
+    flight = history.load(flown / "history.nc")
+    mission = configuration.parse((flown / "config.toml").read_text(), Mission, "config.toml")
+    real, wanted = (a.vector for a in scene(mission, flight, 1).arrows if a.name.startswith("boresight"))
+    down = -flight["r_I_m"].values / np.linalg.norm(flight["r_I_m"].values, axis=-1, keepdims=True)
+    np.testing.assert_allclose(wanted, down, atol=1e-6)  # pointing is at nadir
+    assert np.abs(real - down).max() > 1e-3
+
+
+def test_the_page_of_a_campaign_judges_all_trials_and_draws_the_worst_over_the_fans(campaign):
     assert cli.main(["report", str(campaign)]) == 0
-    page = content(campaign / "report.html")
-    titles = [table["title"] for table in page["tables"]]
-    assert "Success" in titles and any(title.startswith("Worst trials") for title in titles)
-    assert len(page["plots"]) >= 3 and page["scene"] is None
+    page, story = content(campaign / "report.html"), chapters(campaign / "report.html")
+    assert page["badge"]["text"].endswith("by 6 trials") and page["badge"]["ok"] is not None
+    assert page["takes"][0]["name"].startswith("trial ")
+    names = [[series["name"] for series in plot["series"]] for plot in list(story.values())[1]["plots"]]
+    trial = page["takes"][0]["name"].split(",")[0]
+    assert len(names) >= 3 and all(trial in row for row in names if "mean of trials" not in row)
+
+
+def test_an_error_budget_that_lies_beside_is_told(flown, tmp_path):
+    import shutil
+
+    folder = tmp_path / "with"
+    shutil.copytree(flown, folder)
+    budget = {"sat.pointing_error_deg": {"magnetometer bias": 70.0, "noise": 30.0}}
+    outputs = {"sat.pointing_error_deg": {"time": [0.0, 1.0], "sigma": [0.1, 0.2], "believed": [0.1, 0.1]}}
+    (folder / "covariance.json").write_text(json.dumps({"budget": budget, "outputs": outputs}))
+    cli.main(["report", str(folder)])
+    causes = chapters(folder / "report.html")["Who causes the error?"]
+    bar = {"number": "70 %", "bar": 0.7}
+    assert [t["rows"][0] for t in causes["tables"] if "budget" in t["title"]] == [["magnetometer bias", bar]]
+    assert [series["name"] for series in causes["plots"][0]["series"]][1] == "sigma, believed by the filter"
+
+
+def test_a_page_prints_as_pdf_where_there_is_a_browser(flown, monkeypatch, capsys):
+    monkeypatch.setattr(results.shutil, "which", lambda name: None)
+    assert cli.main(["report", str(flown), "--pdf"]) == 2 and "no browser" in capsys.readouterr().err
+    assert not (flown / "report.pdf").exists()
+    assert cli.main(["report", str(flown), "--pdf", "--out", str(flown / "page.html")]) == 2
+
+
+@pytest.mark.slow
+def test_the_printed_page_is_a_pdf(flown):
+    pytest.importorskip("selenium")
+    if not any(map(results.shutil.which, results.BROWSERS)):
+        pytest.skip("no browser is installed")
+    assert cli.main(["report", str(flown), "--pdf"]) == 0
+    assert (flown / "report.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_folder_without_results_and_a_trial_that_was_not_flown_are_refused(flown, campaign, tmp_path, capsys):
-    for arguments in ([str(tmp_path)], [str(flown), "--trial", "9"], [str(campaign), "--trial", "1"]):
+    for arguments in ([str(tmp_path)], [str(flown), "--trial", "9"], [str(campaign), "--trial", "6"]):
         assert cli.main(["report", *arguments]) == 2
         assert capsys.readouterr().err.count("\n") == 1
 

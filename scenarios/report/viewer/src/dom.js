@@ -7,7 +7,7 @@ export function element(tag, properties = {}, ...children) {
 }
 
 export function section(title, className, ...children) {
-  return element("section", { className: `card ${className}` }, element("h2", {}, title), ...children);
+  return element("section", { className: `card ${className}` }, element("h3", {}, title), ...children);
 }
 
 export const colour = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();

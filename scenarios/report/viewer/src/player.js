@@ -30,6 +30,11 @@ export class Player {
     this.seek(this.playing && this.t >= this.end ? this.start : this.t);
   }
 
+  stop() {
+    this.playing = false;
+    this.#listeners = [];
+  }
+
   #frame(now) {
     if (!this.playing) return;
     const elapsed = this.#last === null ? 0 : (now - this.#last) / 1000;

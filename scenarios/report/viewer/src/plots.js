@@ -1,6 +1,6 @@
 // Time plots: cursors move together, a line marks the time of the player, and a click moves the player there.
 import uPlot from "uplot";
-import { colour, section } from "./dom.js";
+import { colour, element, section } from "./dom.js";
 import { locate } from "./interpolate.js";
 
 const PALETTE = ["#3e8bff", "#f2762e", "#1aa179", "#a56bf5", "#e5484d", "#0ea5b7", "#c99a06", "#e0569b"];
@@ -9,27 +9,92 @@ const CLICK_PIXELS = 3; // more is a drag, which zooms
 
 export function plot(spec, player) {
   const card = section(spec.title, "plot");
-  const { series, data, bands } = uplotSeries(spec);
-  const chart = new uPlot(options(spec, series, bands), data, card);
+  const holder = element("div");
+  card.append(...scaleButtons(spec, (scale) => draw(scale)), holder, ...shadeLegend(spec));
+  let chart = null;
   const width = () => Math.max(card.clientWidth - 32, 200);
+  const draw = (scale) => {
+    chart?.destroy();
+    const { series, data, bands } = uplotSeries(spec, scale);
+    chart = new uPlot(options(spec, scale, series, bands), data, holder);
+    chart.setSize({ width: width(), height: HEIGHT });
+    if (player) link(chart, spec.t, player);
+  };
+  draw(first(spec));
   new ResizeObserver(() => chart.setSize({ width: width(), height: HEIGHT })).observe(card);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
-  if (player) link(chart, spec.t, player);
   return card;
 }
 
-function options({ x_label, y_label, log_y, bounds }, series, bands) {
+// How the y axis begins: logarithmic if the page says so, else as what is settled needs, else all of it.
+const first = ({ log_y, settled }) => (log_y ? "log" : settled ? "settled" : "all");
+
+function scaleButtons(spec, choose) {
+  const edges = spec.series.flatMap(({ y, lower }) => [y, lower].filter(Boolean));
+  const positive = edges.every((values) => !values.some((value) => value < 0)) && edges.some((y) => y.some((v) => v > 0));
+  const scales = ["all", ...(spec.settled && !spec.log_y ? ["settled"] : []), ...(positive ? ["log"] : [])];
+  if (scales.length < 2) return [];
+  const row = element("div", { className: "scales" });
+  const mark = (chosen) => {
+    for (const button of row.children) button.ariaPressed = String(button.textContent === chosen);
+  };
+  const press = (scale) => () => {
+    mark(scale);
+    choose(scale);
+  };
+  row.append(...scales.map((scale) => element("button", { type: "button", onclick: press(scale) }, scale)));
+  mark(first(spec));
+  return [row];
+}
+
+function shadeLegend({ shades }) {
+  if (!shades.length) return [];
+  const entry = ({ name, spans, colour: tint }) => {
+    const swatch = element("i", { className: spans[0]?.[0] === spans[0]?.[1] ? "swatch moment" : "swatch" });
+    swatch.style.background = tint;
+    return element("span", {}, swatch, name);
+  };
+  return [element("p", { className: "shades" }, ...shades.map(entry))];
+}
+
+function shadesPlugin(shades) {
+  const draw = ({ ctx, bbox, valToPos }) => {
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const { spans, colour: tint } of shades) {
+      for (const [start, end] of spans) {
+        const [left, right] = [valToPos(start, "x", true), valToPos(end, "x", true)];
+        ctx.fillStyle = start === end ? tint : `${tint}24`;
+        ctx.fillRect(left, bbox.top, Math.max(right - left, 1.5), bbox.height);
+      }
+    }
+    ctx.restore();
+  };
+  return { hooks: { drawClear: draw } };
+}
+
+function options({ x_label, y_label, settled, bounds, shades }, scale, series, bands) {
   const levels = bounds.map(({ value }) => value);
-  const range = (_, low, high) => uPlot.rangeNum(Math.min(low, ...levels), Math.max(high, ...levels), 0.08, true);
+  const whole = (_, low, high) => uPlot.rangeNum(Math.min(low, ...levels), Math.max(high, ...levels), 0.08, true);
+  const log = scale === "log";
+  const positive = levels.filter((level) => level > 0);
+  const decades = (_, low, high) => {
+    const bottom = Math.min(settled && settled[0] > 0 ? Math.max(low, settled[0]) : low, ...positive);
+    return uPlot.rangeLog(bottom, Math.max(high, ...positive), 10, false);
+  };
+  const y = log ? { distr: 3, range: decades } : { range: scale === "settled" ? () => settled : whole };
   return {
     width: 600,
     height: HEIGHT,
     series: [{ label: x_label, value: (_, t) => number(t) }, ...series],
     bands,
-    scales: { x: { time: false }, y: log_y ? { distr: 3 } : { range } },
+    plugins: [shadesPlugin(shades)],
+    scales: { x: { time: false }, y },
     axes: [
       { ...axis(x_label), labelSize: 22, size: 34 },
-      { ...axis(y_label, log_y), size: (_, texts) => 18 + 7.2 * widest(texts ?? []) },
+      { ...axis(y_label, log), size: (_, texts) => 18 + 7.2 * widest(texts ?? []) },
     ],
     cursor: { sync: { key: "page", scales: ["x", null] }, points: { size: 6 } },
   };
@@ -47,20 +112,21 @@ function axis(label, log) {
 }
 
 // uPlot draws one curve per array: a band is its line, its upper and its lower edge; a bound is a level line.
-function uplotSeries(spec) {
+function uplotSeries(spec, scale) {
   const out = { series: [], data: [spec.t], bands: [] };
-  const drawn = (y) => Number.isFinite(y) && (!spec.log_y || y > 0);
+  const drawn = (y) => Number.isFinite(y) && (scale !== "log" || y > 0);
   const add = (look, values) => {
     out.series.push({ spanGaps: false, points: { show: false }, value: (_, y) => number(y), ...look });
     out.data.push(Array.from(values, (y) => (drawn(y) ? y : null)));
   };
   spec.series.forEach((series, k) => {
-    const stroke = PALETTE[k % PALETTE.length];
+    const hidden = series.name.startsWith("_"); // belongs to the line before it
+    const stroke = PALETTE[(hidden ? k - 1 : k) % PALETTE.length];
     if (series.style === "band") addBand(out, add, series, stroke);
-    else add({ label: series.name, ...look(series.style, stroke) }, series.y);
+    else add({ label: series.name, class: hidden ? "edge" : undefined, ...look(series.style, stroke) }, series.y);
   });
   for (const { name, value } of spec.bounds) {
-    add({ label: name, stroke: () => colour("--fail"), width: 1.5, dash: [3, 4] }, spec.t.map(() => value));
+    add({ label: name, class: name.endsWith(" ") ? "edge" : undefined, stroke: () => colour("--fail"), width: 1.5, dash: [3, 4] }, spec.t.map(() => value));
   }
   return out;
 }
@@ -94,7 +160,7 @@ function link(chart, times, player) {
   chart.over.append(now);
   let seen = true;
   const mark = () => {
-    if (!seen) return; // playback spends nothing on plots out of sight
+    if (!seen || !chart.root.isConnected) return; // nothing is spent on plots out of sight, or replaced
     const left = chart.valToPos(player.t, "x");
     now.hidden = !(left >= 0 && left <= chart.bbox.width / devicePixelRatio);
     now.style.transform = `translateX(${left}px)`;

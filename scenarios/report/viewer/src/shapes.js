@@ -1,6 +1,6 @@
 // The shapes of the scene: boxes with edges, axes, arrows, trails, labels.
 import * as THREE from "three";
-import { locate, vectorAt } from "./interpolate.js";
+import { locate, quaternionAt, vectorAt } from "./interpolate.js";
 
 const TRAIL_VERTICES = 2000;
 const AXIS_COLOURS = ["#e5484d", "#30a46c", "#3e8bff"];
@@ -26,6 +26,20 @@ export function arrow(colour, thickness = 0.014) {
   const tip = new THREE.Mesh(new THREE.ConeGeometry(2.6 * thickness, head, 16), material);
   tip.position.y = 1 - head / 2;
   return new THREE.Group().add(shaft, tip);
+}
+
+// A cone that opens along an axis of the body it is added to; its sides are seen through.
+export function cone({ apex, axis, angle, radius, colour }, length) {
+  const end = radius + length * Math.tan((angle * Math.PI) / 180);
+  const geometry = new THREE.CylinderGeometry(end, Math.max(radius, 1e-3 * end), length, 32, 1, true);
+  geometry.translate(0, length / 2, 0);
+  const look = { color: colour, transparent: true, opacity: 0.14, side: THREE.DoubleSide, depthWrite: false };
+  const shape = new THREE.Mesh(geometry, new THREE.MeshBasicMaterial(look));
+  const edges = new THREE.EdgesGeometry(geometry, 30);
+  shape.add(new THREE.LineSegments(edges, new THREE.LineBasicMaterial({ color: colour, transparent: true, opacity: 0.5 })));
+  shape.position.fromArray(apex);
+  point(shape, new THREE.Vector3().fromArray(axis));
+  return shape;
 }
 
 export function point(object, vector) {
@@ -78,20 +92,26 @@ export function label(text, colour) {
 }
 
 // The whole path faintly, and the part travelled so far. Vertices lie evenly in time, so that the two agree.
-export function trail(times, positions, colour) {
+// With a body as seat, the way is that in the body's frame.
+export function trail(times, positions, colour, seat) {
   const [start, end] = [times[0], times.at(-1)];
   const step = (end - start) / (TRAIL_VERTICES - 1);
-  const path = Array.from({ length: TRAIL_VERTICES }, (_, k) => vectorAt(positions, locate(times, start + k * step)));
+  const path = Array.from({ length: TRAIL_VERTICES }, (_, k) => {
+    const at = locate(times, start + k * step);
+    const place = vectorAt(positions, at);
+    return seat ? place.sub(vectorAt(seat.r, at)).applyQuaternion(quaternionAt(seat.q, at).invert()) : place;
+  });
   const lost = path.findIndex((p) => !Number.isFinite(p.x + p.y + p.z));
   const known = lost < 0 ? path : path.slice(0, lost);
-  if (known.length < 2) return { lines: [], travel() {} };
+  const radius = Math.max(0, ...known.map((p) => p.length()));
+  if (known.length < 2) return { lines: [], travel() {}, radius };
   const line = (opacity) => {
     const geometry = new THREE.BufferGeometry().setFromPoints(known);
     return new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: colour, transparent: true, opacity }));
   };
   const [whole, travelled] = [line(0.3), line(1)];
   const travel = (t) => travelled.geometry.setDrawRange(0, Math.floor((t - start) / step) + 1);
-  return { lines: [whole, travelled], travel };
+  return { lines: [whole, travelled], travel, radius };
 }
 
 // A floor of squares; returns the edge of a square too.

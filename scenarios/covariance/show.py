@@ -1,0 +1,180 @@
+"""The outcome of `gnc covariance` for people and machines: tables, JSON, figures, labelled results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnc.history import save
+from gnc.scenarios.covariance.analysis import STANDS, Covariance
+from gnc.scenarios.covariance.observability import Sight
+from gnc.scenarios.covariance.observability import draw as draw_sight
+from gnc.scenarios.covariance.predict import Prediction
+from gnc.scenarios.covariance.rare import Rare
+from gnc.scenarios.covariance.verify import Ratio
+from gnc.scenarios.display import table
+from gnc.scenarios.plots import COLOURS, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BLIND = (
+    "saturated actuators, gates and lost trials beyond the nominal flights: linear analysis does not see them",
+    "modes and events happen when they do in the nominal flights",
+)
+
+
+def errors(found: Covariance) -> list[str]:
+    """Return the signals that are told: errors, and whatever is asked for."""
+    asked = [s for window in found.windows.values() for s in window.signals]
+    return [s for s in found.signals if "error" in s or (s in asked and not s.endswith(("_gap", ".nees")))]
+
+
+def unseen(found: Covariance, left: Sequence[str]) -> list[str]:
+    """Say what the result does not see."""
+    flight = found.flights[0]
+    told = [*BLIND, *found.unseen, *(f"requirement {line}" for line in left)]
+    if flight.differenced:
+        told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
+    if flight.kinks:
+        told.append("a derivative had no value at a kink of the nominal flight, and was left out")
+    if found.nonlinear:
+        names, n = ", ".join(found.nonlinear), len(found.flights)
+        told.append(f"not linear within 1 sigma: {names}; these differ between {n} flights")
+    if (error := found.standard_error() if len(found.flights) > 1 else 0.0) > STANDS:
+        told.append(f"sigmas have a standard error of {100.0 * error:.0f} %: allow more flights")
+    return told
+
+
+def sigmas(found: Covariance, times: Sequence[float]) -> list[dict[str, Any]]:
+    """Return sigma, what the filter believes of it, and the budget of every error at chosen times."""
+    rows = []
+    for t in times:
+        k = int(np.argmin(np.abs(found.time - t)))
+        now = np.arange(len(found.time)) == k
+        for signal in errors(found):
+            believed = found.believed(signal)
+            sigma = np.sqrt(np.diagonal(found.total(signal)[k]))
+            rows.append({
+                "time_s": float(found.time[k]), "signal": signal, "sigma": sigma, "mean": found.mean(signal)[k],
+                "believed": None if believed is None else believed[k], "budget_percent": found.budget(signal, now),
+            })  # fmt: skip
+    return rows
+
+
+def report(
+    found: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
+) -> dict[str, Any]:
+    """The outcome for machines."""
+    return {
+        "mission": found.mission.name,
+        "seed": found.seed,
+        "flights": [f.trial for f in found.flights],
+        "linearity": found.linearity,
+        "nonlinear": found.nonlinear,
+        "standard_error": found.standard_error() if len(found.flights) > 1 else None,
+        "sigmas": sigmas(found, times),
+        "requirements": [p._asdict() for p in told],
+        "verification": [r._asdict() for r in ratios],
+        "not_seen": unseen(found, left),
+    }
+
+
+def show(found: Covariance, told: Sequence[Prediction], left: Any, ratios: Sequence[Ratio], times: Any) -> None:
+    """Print the outcome for people."""
+    rows = [(f"{r['time_s']:g}", r["signal"], _cells(r["sigma"]), _cells(r["believed"])) for r in sigmas(found, times)]
+    title = f"{found.mission.name}: sigma by typical flights, {len(found.flights)} of them, seed {found.seed}"
+    table(title, ("t [s]", "signal", "sigma", "believed"), rows)
+    met = [(p.name, f"{p.value:.4g}", p.bound, _share(p)) for p in told]
+    table("\nrequirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met)
+    sources = list(dict.fromkeys(s for p in told for s in p.budget))
+    shares = [(p.name, *(f"{p.budget[s]:.1f}" for s in sources)) for p in told if p.budget]
+    table("\nshare of the variance [%]", ("requirement", *sources), shares)
+    first = [
+        (p.name, path, f"{number:g}", f"{slope:.3g}", f"{slope * number / p.value:+.3f}")
+        for p in told
+        for path, (number, slope) in sorted(p.derivatives.items(), key=lambda i: -i[1][0] * i[1][1])
+        if p.bound
+    ]
+    header = "requirement", "number of the file", "is", "derivative", "relative"
+    table("\nwhat to improve first (truth alone)", header, first)
+    misses = [(name, f"{miss:.3f}") for name, miss in found.linearity.items()]
+    table("\nlinearity: by how much +-1 sigma misses, over total sigma", ("draw", "miss"), misses)
+    if ratios:
+        compared = [(r.signal, r.window, r.axis, *map(_cells, r[3:6]), _cells(r.interval)) for r in ratios]
+        table("\nagainst Monte Carlo", ("signal", "window", "axis", "linear", "flown", "ratio", "95 %"), compared)
+    print()
+    for line in unseen(found, left):
+        print(f"not seen: {line}")
+
+
+def _cells(x: Any) -> str:
+    return " ".join(f"{v:.4g}" for v in np.atleast_1d(x)) if x is not None else ""
+
+
+def _share(p: Prediction) -> str:
+    return "" if np.isnan(p.probability) else f"{p.probability:.4f} ({p.interval[0]:.4f} .. {p.interval[1]:.4f})"
+
+
+def more(sight: Sight, requirement: str | None, chance: Rare | None, indices: Any) -> None:
+    """Print what filters see, the probability of a rare failure, and Sobol indices."""
+    rows = [(s.filter, s.state, f"{s.prior:.3g}", f"{s.end:.3g}", f"{s.since_s:g}") for s in sight.states]
+    table("\nwhat filters see", ("filter", "state", "prior sigma", "sigma at the end", "observed since [s]"), rows)
+    for line in sight.words:
+        print(line)
+    if chance is not None:
+        span = (
+            f"99 % interval {chance.low:.2e} .. {chance.high:.2e}, {chance.failures} of {chance.trials} trials failed"
+        )
+        print(f"\n{requirement} fails with probability {chance.probability:.2e}, {span}")
+    if indices:
+        cells = [(name, *(f"{x:.3f}" for x in found)) for name, found in indices.items()]
+        table("\nSobol indices, without noise", ("draw", "first", "total", "|rank correlation|"), cells)
+
+
+def write(found: Covariance, folder: Path, sight: Sight) -> list[Path]:
+    """Write sigma and shares of all errors over time as NetCDF, and a figure of each error."""
+    from xarray import Dataset
+
+    data: dict[str, Any] = {}
+    for signal in errors(found):
+        sizes = f"{signal}_axis"
+        data[f"{signal}.sigma"] = (("time", sizes), np.sqrt(np.diagonal(found.total(signal), axis1=1, axis2=2)))
+        data[f"{signal}.mean"] = (("time", sizes), found.mean(signal))
+        for source, c in found.shares(signal).items():
+            data[f"{signal}.variance.{source}"] = (("time", sizes), np.diagonal(c, axis1=1, axis2=2))
+    paths = [folder / "covariance.nc", *(folder / f"{s.replace('.', '_')}.png" for s in errors(found) if "error" in s)]
+    save(Dataset(data, {"time": found.time}), paths[0])
+    for signal, path in zip([s for s in errors(found) if "error" in s], paths[1:], strict=True):
+        save_figure(lambda figure, signal=signal: _draw(figure, found, signal), path)  # type: ignore[misc]
+    if sight.sigmas:
+        paths.append(folder / "observability.png")
+        save_figure(lambda figure: draw_sight(figure, sight, found.time), paths[-1])
+    return paths
+
+
+def _draw(figure: Figure, found: Covariance, signal: str) -> None:
+    """Draw the bands of an error and what is believed of them, and the shares of sources, against time."""
+    t, total, mean, believed = found.time, found.total(signal), found.mean(signal), found.believed(signal)
+    sigma = np.sqrt(np.diagonal(total, axis1=1, axis2=2))
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    settled = slice(len(t) // 5, None)
+    for i, colour in zip(range(sigma.shape[1]), COLOURS, strict=False):
+        label = "xyz"[i] if sigma.shape[1] == 3 else str(i)
+        top.plot(t, sigma[:, i], color=colour, lw=1.0, label=f"sigma {label}")
+        if believed is not None:
+            top.plot(t, believed[:, i], color=colour, lw=0.8, ls=":", label=f"believed {label}")
+        top.plot(t, np.abs(mean[:, i]), color=colour, lw=0.5, alpha=0.4)
+    top.set_ylim(0.0, 1.5 * float(np.nanmax(sigma[settled])) if np.isfinite(sigma[settled]).any() else None)
+    top.set(ylabel="sigma; faint: |mean|", title=f"{found.mission.name}: {signal}, {len(found.flights)} flights")
+    top.legend(fontsize=7, ncols=2)
+    shares = {name: np.trace(c, axis1=1, axis2=2) for name, c in found.shares(signal).items()}
+    whole = np.maximum(np.sum(list(shares.values()), axis=0), 1e-300)
+    order = sorted(shares, key=lambda name: -float(np.nanmean(shares[name][settled] / whole[settled])))
+    colours = [*COLOURS, *(f"{0.2 + 0.6 * i / max(len(order), 1):.2f}" for i in range(len(order)))]
+    bottom.stackplot(t, [100.0 * shares[n] / whole for n in order], labels=order, colors=colours[: len(order)])
+    bottom.set(xlabel="time [s]", ylabel="share of the variance [%]", ylim=(0, 100), xlim=(t[0], t[-1]))
+    bottom.legend(fontsize=7, ncols=2, loc="upper right")

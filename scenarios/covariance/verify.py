@@ -1,0 +1,59 @@
+"""Monte Carlo of the same mission beside its linear covariance: ratios of sigmas, per signal, axis and window."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gnc.scenarios.covariance.analysis import Covariance
+from gnc.scenarios.covariance.propagate import Progress
+from gnc.typing import Array
+
+RESAMPLED = 200  # times, for the confidence of a ratio
+
+
+class Ratio(NamedTuple):
+    """Sigma of one component of a signal over a window."""
+
+    window: str
+    signal: str
+    axis: str
+    linear: float
+    flown: float
+    ratio: float
+    interval: tuple[float, float]  # 95 %, by resampling trials
+
+
+def verify(found: Covariance, trials: int, progress: Progress | None = None) -> tuple[list[Ratio], int]:
+    """Fly trials that no typical flight was taken from; return the ratios, and how many trials were lost."""
+    first = max(flight.trial for flight in found.flights) + 1
+    flight = found.mission.fly(range(first, first + trials), found.seed, judged_only=True, progress=progress)
+    kept = ~np.isin(flight.signals["trial"].values, list(flight.verdict.lost))
+    ratios, seen = [], set()
+    for window in found.windows.values():
+        for signal in (s for s in window.signals if "error" in s and s in flight.signals):
+            if (signal, window.times.tobytes()) in seen:
+                continue
+            seen.add((signal, window.times.tobytes()))
+            y = (
+                flight.signals[signal]
+                .values[kept][:, window.times]
+                .reshape(int(kept.sum()), int(window.times.sum()), -1)
+            )
+            sigma = np.sqrt(np.diagonal(found.total(signal)[window.times].mean(axis=0)))
+            for i in range(y.shape[2]):
+                flown, low, high = _sigma(y[:, :, i])
+                axis = "xyz"[i] if y.shape[2] == 3 else str(i)
+                span = float(sigma[i] / high), float(sigma[i] / low)
+                ratios.append(Ratio(window.when, signal, axis, float(sigma[i]), flown, float(sigma[i] / flown), span))
+    return ratios, int((~kept).sum())
+
+
+def _sigma(y: Array) -> tuple[float, float, float]:
+    """Return sigma over trials, pooled over times, of values (trials, times), with its 95 % interval."""
+    squares = np.nanmean(np.square(y - np.nanmean(y, axis=0)), axis=1)  # of each trial
+    n, rng = len(y), np.random.default_rng(0)
+    some = squares[rng.integers(0, n, (RESAMPLED, n))].mean(axis=1) * n / (n - 1.0)
+    low, high = np.sqrt(np.percentile(some, [2.5, 97.5]))
+    return float(np.sqrt(squares.mean() * n / (n - 1.0))), float(low), float(high)

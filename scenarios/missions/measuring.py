@@ -1,0 +1,62 @@
+"""How the sensors of a mission measure its truth: the own craft or another, in what light, and when they are silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gnc.draws import column
+from gnc.models.pose_body import PoseState
+from gnc.models.sensors.interface import Sighting, Vantage
+from gnc.typing import Array
+
+Measure = Callable[[tuple[Any, ...], Any, Array], Any]  # (truth of all craft, time, noise) -> measurement
+
+
+def measured(sensor: Any, part: Any, sky: Any, own: int, other: int | None, torquers: int | None) -> Measure:
+    """Return how a sensor on the craft at place `own` measures, of the craft at place `other` if it sees another.
+
+    `torquers` is the place of torquers among the own actuators, which a magnetometer may feel.
+    """
+    felt = 1e-9 * column(getattr(part, "interference_nT_Am2", 0.0))
+    feels = torquers is not None and np.any(felt)
+
+    def of_own(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
+        more = {"bias": sensor.bias + felt * x[own].effectors[torquers][..., :3]} if feels else {}
+        return sensor.measure(x[own], sky.at(t), noise, **more)
+
+    def of_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
+        around, observer, target = sky.at(t), x[own], x[other]  # type: ignore[index]
+        if hasattr(part, "needs_light"):
+            observer = Vantage(observer.dq_IB, observer.chi_B, around.sun_I, around.shadow)
+        z, valid = sensor.measure(target, observer, noise)
+        aboard = getattr(target, "rides", None)  # what is aboard is too near to be seen
+        return Sighting(z, valid if aboard is None else valid & (aboard == 0.0), _pose_of(x[own]))
+
+    how = of_own if other is None else of_other
+    return _silent(how, part.outages_s) if part.outages_s else how
+
+
+def _silent(how: Measure, outages_s: tuple[tuple[float, float], ...]) -> Measure:
+    """Return a sensor that says nothing during its outages; its noise is drawn all the same."""
+
+    def measure(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
+        seen = how(x, t, noise)
+        if any(t >= begin and t < end for begin, end in outages_s):
+            return seen._replace(z=0.0 * seen.z, valid=seen.valid & (seen.z[..., 0] != seen.z[..., 0]))
+        return seen
+
+    return measure
+
+
+def torquer(section: Any) -> int | None:
+    """Return the place of the first magnetorquers among the actuators of a craft."""
+    kinds = [one.kind_name() for one in section.actuators.values()]
+    return kinds.index("magnetorquers") if "magnetorquers" in kinds else None
+
+
+def _pose_of(x: Any) -> Any:
+    """Return pose and twist of a craft, or of one that only turns its state."""
+    return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x

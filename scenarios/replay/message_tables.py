@@ -1,0 +1,169 @@
+"""Logs of messages: MCAP files and ROS 2 bags (a table per topic), PX4 ULog files (a table per topic and instance).
+
+Fields of messages are columns by their path, `angular_velocity.x`, elements of short arrays `position[0]`. A table has
+`log_time` [ns], and `stamp` [ns] where messages have a header. Messages are read one after the other, topic by topic:
+memory does not grow with the log. MCAP messages are JSON or ROS 2's CDR; those of a ULog are read at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+from gnc.scenarios.replay.array_tables import ArrayTable
+from gnc.scenarios.replay.tables import Chunk, Table, missing
+
+LONGEST_ARRAY = 64  # numbers; longer ones are pictures and clouds
+NANO = 10**9
+Messages = Callable[[], Iterator[tuple[int, Any]]]  # log time [ns] and content
+
+
+class MessageTable:
+    """The messages of one topic; the first tells the columns."""
+
+    malformed = 0
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+        first = next(self._rows(), {})
+        self.columns = list(first)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for log_time, content in self._messages():
+            row = {"log_time": log_time}
+            _flatten("", content, row)
+            if (seconds := row.pop("header.stamp.sec", row.pop("timestamp.sec", None))) is not None:
+                nanoseconds = next((row.pop(k) for k in list(row) if k.endswith(("stamp.nanosec", "stamp.nsec"))), 0)
+                row["stamp"] = int(seconds) * NANO + int(nanoseconds)
+            yield row
+
+    def chunks(self, numbers: Sequence[str], stamps: Sequence[str], rows: int) -> Iterator[Chunk]:
+        """Read so many messages at a time."""
+        wanted: list[dict[str, Any]] = []
+        for row in self._rows():
+            wanted.append(row)
+            if len(wanted) == rows:
+                yield _columns(wanted, numbers, stamps)
+                wanted = []
+        if wanted:
+            yield _columns(wanted, numbers, stamps)
+
+
+def _columns(rows: list[dict[str, Any]], numbers: Sequence[str], stamps: Sequence[str]) -> Chunk:
+    read = {name: np.array([row.get(name, np.nan) for row in rows], float) for name in numbers}
+    for name in stamps:
+        values = [row.get(name, np.nan) for row in rows]
+        read[name] = np.array(values, np.int64 if all(isinstance(v, int) for v in values) else float)
+    return read
+
+
+def _flatten(path: str, content: Any, row: dict[str, Any]) -> None:
+    """Write the numbers of a message into a row, by their paths."""
+    if isinstance(content, (bool, int, float, np.number)):
+        row[path] = content.item() if isinstance(content, np.generic) else content
+    elif isinstance(content, dict) or hasattr(content, "__dataclass_fields__"):
+        fields = (
+            content if isinstance(content, dict) else {n: getattr(content, n) for n in content.__dataclass_fields__}
+        )
+        for name, value in fields.items():
+            if name != "__msgtype__":
+                _flatten(f"{path}.{name}" if path else name, value, row)
+    elif isinstance(content, (list, tuple, np.ndarray)) and len(content) <= LONGEST_ARRAY:
+        for i, value in enumerate(content):
+            _flatten(f"{path}[{i}]", value, row)
+
+
+def message_tables(path: Path) -> dict[str, Table]:
+    """Open a log of messages and return its tables."""
+    suffix = path.suffix.lower()
+    tables = _ulog(path) if suffix == ".ulg" else _mcap(path) if suffix == ".mcap" else _ros(path)
+    tables = {name: table for name, table in tables.items() if table.columns}
+    if not tables:
+        raise InputError(f"{path}: there are no messages with numbers in it")
+    return tables
+
+
+def _ulog(path: Path) -> dict[str, Table]:
+    try:
+        from pyulog import ULog
+    except ImportError:
+        raise missing("pyulog") from None
+    named = [(d.name if not d.multi_id else f"{d.name}_{d.multi_id}", d.data) for d in ULog(str(path)).data_list]
+    numeric = lambda data: {n: np.asarray(a) for n, a in data.items() if np.asarray(a).dtype.kind in "iufb"}  # noqa: E731
+    return {name: ArrayTable(numeric(data)) for name, data in named}
+
+
+def _ros(path: Path) -> dict[str, Table]:
+    """Open the folder of a ROS 2 bag."""
+    try:
+        from rosbags.highlevel import AnyReader
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise missing("rosbags") from None
+    reader = AnyReader([path], default_typestore=get_typestore(Stores.LATEST))
+    reader.open()
+
+    def messages(connection: Any) -> Messages:
+        def read() -> Iterator[tuple[int, Any]]:
+            for found, time, raw in reader.messages([connection]):
+                yield time, reader.deserialize(raw, found.msgtype)
+
+        return read
+
+    return {c.topic.strip("/"): MessageTable(messages(c)) for c in reader.connections}
+
+
+def _mcap(path: Path) -> dict[str, Table]:
+    try:
+        from mcap.reader import make_reader
+    except ImportError:
+        raise missing("mcap") from None
+    with path.open("rb") as file:
+        summary = make_reader(file).get_summary()
+    if summary is None:
+        raise InputError(f"{path}: the MCAP file has no summary; write it anew with `mcap recover`")
+
+    def messages(topic: str, decode: Callable[[bytes], Any]) -> Messages:
+        def read() -> Iterator[tuple[int, Any]]:
+            with path.open("rb") as file:
+                for _, _, message in make_reader(file).iter_messages(topics=[topic]):
+                    yield message.log_time, decode(message.data)
+
+        return read
+
+    tables: dict[str, Table] = {}
+    for channel in summary.channels.values():
+        decode = _decoder(channel.message_encoding, summary.schemas.get(channel.schema_id))
+        if decode is not None:
+            tables[channel.topic.strip("/")] = MessageTable(messages(channel.topic, decode))
+    if not tables and summary.channels:
+        kinds = sorted({c.message_encoding for c in summary.channels.values()})
+        raise InputError(f"{path}: messages are encoded as {', '.join(kinds)}; json and cdr (ros2msg) are read")
+    return tables
+
+
+def _decoder(encoding: str, schema: Any) -> Callable[[bytes], Any] | None:
+    """Return the function that reads a message, None of an encoding that is not known."""
+    if encoding == "json":
+        return json.loads
+    if encoding != "cdr" or schema is None or schema.encoding != "ros2msg":
+        return None
+    try:
+        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    except ImportError:
+        raise missing("rosbags") from None
+    store, text = get_typestore(Stores.EMPTY), schema.data.decode()
+    types = get_types_from_msg(text.split("=" * 80)[0], schema.name)
+    for part in text.split("=" * 80)[1:]:
+        head, _, body = part.strip().partition("\n")
+        name = head.removeprefix("MSG:").strip()
+        types |= get_types_from_msg(body, name if "/msg/" in name else name.replace("/", "/msg/", 1))
+    store.register(types)
+    return lambda data: store.deserialize_cdr(
+        data, schema.name if "/msg/" in schema.name else schema.name.replace("/", "/msg/", 1)
+    )

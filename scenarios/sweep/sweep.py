@@ -1,0 +1,146 @@
+"""Any fields of a mission swept: what varies, the points, and what each point is worth.
+
+A point is a list of settings. Its outcome is kept in a file of its own, named after all that is configured, so that a
+sweep that was stopped goes on where it was, and one with more values flies the new ones only.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnc.config import digest, flat, override
+from gnc.errors import InputError
+from gnc.files import replacing
+from gnc.scenarios.missions.mission import Mission
+
+WAYS = ("covariance", "monte-carlo")
+PREFIXES = ("", "craft.*.", "software.*.")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Fields that vary together."""
+
+    pattern: str
+    keys: tuple[str, ...]
+    values: tuple[Any, ...]  # numbers, or words
+    ends: tuple[float, float] | None = None  # of a range, for Latin hypercubes
+
+    @classmethod
+    def of(cls, text: str, mission: Mission) -> Axis:
+        """Read `sensors.*.rate_hz=10,1,1/30` or `law.gain=0.1:10:5` (`:log` for equal ratios)."""
+        pattern, equals, values = text.partition("=")
+        if not equals or not values:
+            raise InputError(f"--over {text!r}: expected FIELD=VALUES, such as sensors.*.rate_hz=10,1,1/30")
+        known = flat(mission)
+        keys = tuple(k for k in known if any(fnmatch.fnmatchcase(k, f"{p}{pattern}") for p in PREFIXES))
+        if not keys:
+            raise InputError(f"--over {pattern}: there is no such field; gnc show tells which there are")
+        parts = values.split(":")
+        if len(parts) == 1:
+            return cls(pattern, keys, tuple(map(_value, values.split(","))))
+        low, high, count = _number(text, parts[0]), _number(text, parts[1]), int(_number(text, (*parts, "5")[2]))
+        log = parts[3:] == ["log"]
+        if len(parts) > 4 or (parts[3:] and not log) or not low < high or count < 2 or (log and low <= 0.0):
+            raise InputError(f"--over {text!r}: a range is LOW:HIGH[:COUNT[:log]], low below high, two values at least")
+        spaced = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
+        return cls(pattern, keys, tuple(spaced.tolist()), (low, high))
+
+    def settings(self, value: Any) -> list[str]:
+        """Return what sets all fields to a value."""
+        return [f"{key}={value!r}" if isinstance(value, float) else f"{key}={value}" for key in self.keys]
+
+
+def _value(text: str) -> Any:
+    try:
+        return float(Fraction(text.strip()))
+    except (ValueError, ZeroDivisionError):
+        return text.strip()
+
+
+def _number(option: str, text: str) -> float:
+    value = _value(text)
+    if not isinstance(value, float):
+        raise InputError(f"--over {option!r}: {text!r} is no number")
+    return value
+
+
+def points(axes: Sequence[Axis], latin: int = 0, seed: int = 0) -> list[tuple[Any, ...]]:
+    """Return the points: all of a grid, or so many of a Latin hypercube."""
+    if not latin:
+        return list(itertools.product(*(axis.values for axis in axes)))
+    from scipy.stats import qmc
+
+    if any(axis.ends is None for axis in axes):
+        raise InputError("--latin: takes ranges, such as --over law.gain=0.1:10")
+    low, high = np.array([axis.ends for axis in axes]).T
+    return [tuple(x) for x in (low + (high - low) * qmc.LatinHypercube(len(axes), rng=seed).random(latin)).tolist()]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a point is measured."""
+
+    by: str = "covariance"
+    trials: int = 100
+    flights: int = 4
+
+    def measure(self, mission: Mission) -> dict[str, float]:
+        """Return the value of every requirement, and the probability that a trial meets each."""
+        if self.by == "monte-carlo":
+            flight = mission.fly(self.trials, judged_only=True)
+            success = {"success": float(flight.verdict.success.mean())}
+            return {**{k: float(v) for k, v in flight.verdict.metrics.items()}, **success}
+        from gnc.scenarios.covariance import analysis, predict
+
+        found = analysis.covariance(mission, most=self.flights, workers=0)
+        told, _ = predict.predictions(found, derivatives=False)
+        met = {f"P({p.name})": p.probability for p in told if np.isfinite(p.probability)}
+        return {**{p.name: float(p.value) for p in told}, **met}
+
+
+def _measured(way: Way, folder: Path, mission: Mission) -> dict[str, float]:
+    """Measure a point, or read what was measured before."""
+    path = folder / f"{digest({**flat(mission), 'way': repr(way)})[:20]}.json"
+    if path.exists():
+        try:
+            stored: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+            return stored
+        except ValueError:
+            pass  # damaged: measured again
+    outcome = way.measure(mission)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(outcome), encoding="utf-8")
+    return outcome
+
+
+def sweep(
+    mission: Mission, axes: Sequence[Axis], chosen: Sequence[tuple[Any, ...]], way: Way, folder: Path, workers: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Mapping[str, float]]:  # fmt: skip
+    """Give what every point is worth, in order; all points are built first, so that bad input shows itself."""
+    settings = [[s for axis, v in zip(axes, point, strict=True) for s in axis.settings(v)] for point in chosen]
+    missions = [override(mission, one) for one in settings]
+    store = folder / "points"
+    store.mkdir(parents=True, exist_ok=True)
+    job = partial(_measured, way, store)
+    if workers < 2:
+        results: Iterator[Any] = map(job, missions)
+    else:
+        results = ProcessPoolExecutor(workers, get_context("spawn")).map(job, missions)
+    for done, outcome in enumerate(results, 1):
+        if progress is not None:
+            progress(done, len(missions))
+        yield outcome

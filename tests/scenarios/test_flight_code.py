@@ -1,0 +1,277 @@
+"""Missions flown by their flight code: every bit on every target, losses on the wire, software of others."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnc.errors import InputError
+from gnc.export.aboard import Library
+from gnc.export.component_files import export_component
+from gnc.export.kernel_files import FLAGS
+from gnc.export.processor import Processor
+from gnc.export.sizes import TARGETS, measured
+from gnc.scenarios.cli import main
+from gnc.scenarios.missions.flight import fly
+from gnc.scenarios.missions.flight_code import FlightCode, component_of
+from gnc.scenarios.missions.load import read
+from tests.gnc.export.test_software import checked_by_tools
+
+pytestmark = [pytest.mark.jit, pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")]
+
+ROOT = Path(__file__).parents[2]
+SMALL = "commissioning"
+SHORT = ["run.duration_s=30", "run.record_s=1"]
+BUILDS = {"gcc -O0": ("gcc", "-O0"), "gcc -O3": ("gcc", "-O3"), "clang -O2": ("clang", "-O2")}
+BOARDS = {
+    "64-bit ARM": ("aarch64-linux-gnu-gcc", "-O2", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
+    "32-bit ARM": ("arm-linux-gnueabihf-gcc -mthumb", "-O2", "qemu-arm -L /usr/arm-linux-gnueabihf"),
+}
+
+
+def needed(*tools):
+    """Skip by name where a tool is missing; where CI has installed them that is a failure."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing and os.environ.get("GNC_COMPILERS") == "required":
+        pytest.fail(f"not installed in CI: {', '.join(missing)}")
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+
+
+def exported(name, folder, *settings, **options):
+    """Export a mission; return it with its component."""
+    mission = read(name, settings)
+    craft = next(iter(mission.software))
+    component, truth = component_of(mission, craft, **options)
+    export_component(component, truth, folder, {"mission": name, "craft": craft}, sizes=False)
+    return mission, component
+
+
+def made(folder, target, compiler, optimisation):
+    """Make a program of an exported folder; warnings are errors."""
+    command = ["make", "-s", "-B", target, f"CC={compiler}", f"OPTIMISATION={optimisation} -Werror"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return folder / target
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The smallest built-in software: gyro, trackers, magnetometer, several modes."""
+    folder = tmp_path_factory.mktemp("flight") / "code"
+    return folder, *exported(SMALL, folder)
+
+
+class Witnessed:
+    """Flies one build of flight code, and has others compute the same steps of the first trials."""
+
+    def __init__(self, flown, witnesses, trials):
+        self.flown, self.witnesses, self.trials, self.steps = flown, witnesses, trials, 0
+
+    def begin(self, start):
+        self.flown.begin(start)
+        for name, one in self.witnesses.items():
+            one.begin(start[: self.trials[name]])
+
+    def step(self, tick, arrived, given):
+        found = self.flown.step(tick, arrived, given)
+        for name, one in self.witnesses.items():
+            other = one.step(tick, arrived, np.ascontiguousarray(given[: self.trials[name]]))
+            assert np.array_equal(other, found[: self.trials[name]], equal_nan=True), f"{name} differs at tick {tick}"
+        self.steps += 1
+        return found
+
+
+def witnessed(folder, component, trials, on_boards, monkeypatch):
+    """Return flight code by gcc -O2, with all other builds and boards as witnesses."""
+    flown, witnesses, count = Library(folder, component), {}, {}
+    for name, (compiler, flags) in BUILDS.items():
+        if shutil.which(compiler) is not None:
+            monkeypatch.setenv("CC", compiler)
+            monkeypatch.setenv("CFLAGS", flags)
+            witnesses[name], count[name] = Library(folder, component), trials
+    for name, (compiler, flags, emulator) in BOARDS.items():
+        if (
+            on_boards
+            and shutil.which(compiler.split()[0]) is not None
+            and shutil.which(emulator.split()[0]) is not None
+        ):
+            board = folder / name.replace(" ", "_")
+            shutil.copytree(folder, board)
+            server = made(board, "server", compiler, flags)
+            witnesses[name], count[name] = Processor(f"pipe:{emulator} {server}", component, 60.0), on_boards
+    return Witnessed(flown, witnesses, count)
+
+
+def flights_agree(mission, component, folder, trials, on_boards, monkeypatch):
+    """Fly in Python and by flight code; compare all that is recorded, at every step of the software."""
+    carrier = witnessed(folder, component, trials, on_boards, monkeypatch)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("CFLAGS", raising=False)
+    library = lambda folder, other: carrier if other.hash == component.hash else pytest.fail("another configuration")  # noqa: E731
+    monkeypatch.setattr("gnc.scenarios.missions.flight_code.Library", library)
+    python = fly(mission, trials).signals
+    code = fly(mission, trials, flight_code=FlightCode(str(folder))).signals
+    assert set(python.data_vars) == set(code.data_vars) and carrier.steps > 20
+    for name in python.data_vars:
+        assert np.array_equal(python[name].values, code[name].values, equal_nan=python[name].dtype.kind == "f"), name
+    return carrier
+
+
+def test_all_builds_fly_the_bits_of_python(small, monkeypatch):
+    needed("clang", *(word.split()[0] for board in BOARDS.values() for word in (board[0], board[2])))
+    folder, _, component = small
+    carrier = flights_agree(read(SMALL, SHORT), component, folder, 3, 1, monkeypatch)
+    assert len(carrier.witnesses) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, record_s", [("pointing", 1.0), ("rendezvous", 0.1), ("commissioning", 1.0)])
+def test_all_builds_fly_the_bits_of_python_in_a_whole_campaign(name, record_s, monkeypatch, tmp_path):
+    needed("clang", *(word.split()[0] for board in BOARDS.values() for word in (board[0], board[2])))
+    mission, component = exported(name, tmp_path / "code", f"run.record_s={record_s}")
+    flights_agree(mission, component, tmp_path / "code", 100, 20, monkeypatch)
+
+
+def compiled(folder, program, compiler, *flags):
+    """Compile a program with the component, warnings as errors."""
+    name = next(path.stem for path in folder.glob("*_wire.c")).removesuffix("_wire")
+    command = [*compiler.split(), *FLAGS.split(), "-Werror", *flags, "-I", ".", "-o", program.stem]
+    run = subprocess.run(
+        [*command, str(program), f"{name}.c", f"{name}_wire.c", "-lm"], cwd=folder, capture_output=True
+    )
+    assert run.returncode == 0, run.stderr.decode()
+    return folder / program.stem
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pointing", "rendezvous", "commissioning"])
+def test_sanitisers_valgrind_and_cppcheck_find_nothing(name, tmp_path):
+    needed("valgrind", "cppcheck")
+    exported(name, tmp_path)
+    checked_by_tools(tmp_path, name)
+
+
+def test_pointing_fits_a_small_flash(tmp_path):
+    needed("arm-linux-gnueabihf-gcc")
+    exported("pointing", tmp_path)
+    sizes = measured(tmp_path / "pointing.c", TARGETS["32-bit ARM, Thumb"])
+    assert sum(code for code, _ in sizes.values()) < 256 * 1024
+    assert 0 < sizes["pointing_step"][1] < 32 * 1024
+
+
+def test_only_the_allowed_functions_are_called_and_nothing_is_kept_outside(small):
+    command = ["gcc", "-std=c99", "-O0", "-c", f"{SMALL}.c", "-o", f"{SMALL}.o"]
+    subprocess.run(command, cwd=small[0], check=True)
+    listed = subprocess.run(["nm", f"{SMALL}.o"], cwd=small[0], check=True, capture_output=True, text=True).stdout
+    kinds = [line.split()[-2:] for line in listed.splitlines()]
+    allowed = {"sqrt", "fabs", "floor", "rint", "copysign", "memcpy", "memset", "_GLOBAL_OFFSET_TABLE_"}
+    assert {name for kind, name in kinds if kind == "U"} <= allowed
+    assert not [name for kind, name in kinds if kind in "BbDdCGgSs"]
+
+
+def test_tables_of_surroundings_are_those_of_the_flight(small, tmp_path):
+    component, truth = component_of(read(SMALL, ["run.duration_s=120"]), "sat")
+    export_component(component, truth, tmp_path, {"craft": "sat"}, tables=True, sizes=False)
+    first = next(one.name for one in component.software.inputs if one.name.startswith("surroundings"))
+    text = (ROOT / "tests" / "scenarios" / "surroundings.c").read_text()
+    (tmp_path / "compared.c").write_text(text.replace("NAME", SMALL).replace("FIRST", first))
+    assert subprocess.run([compiled(tmp_path, tmp_path / "compared.c", "gcc", "-O0")]).returncode == 0
+
+
+def test_another_configuration_is_refused_with_one_line_and_nothing_is_written(small, tmp_path, capsys):
+    out = tmp_path / "out"
+    asked = ["run", SMALL, "--trials", "1", "--set", "run.duration_s=30", "--out", str(out)]
+    for more, message in (
+        (["--set", "software.sat.rate_hz=2", "--flight-code", str(small[0])], "its configuration has the hash"),
+        (["--set", "craft.sat.J_kgm2=[[0.2,0,0],[0,0.2,0],[0,0,0.2]]", "--flight-code", str(small[0])], "hash"),
+        (["--flight-code", str(tmp_path)], "flight_code.json"),
+        (["--flight-code", "pipe:false"], "nobody answers"),
+        (["--flight-code", "tcp:127.0.0.1:1"], "give pipe:COMMAND or tcp:HOST:PORT"),
+    ):
+        assert main([*asked, *more]) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1 and not out.exists()
+    assert main(["export", "separation", "--craft", "nobody", "--out", str(out)]) == 2
+    assert main(["export", "pointing", "kernel", "--out", str(out)]) == 2 and not out.exists()
+
+
+def same(first, second):
+    names = set(first.data_vars) | set(second.data_vars)
+    return all(np.array_equal(first[n].values, second[n].values, equal_nan=first[n].dtype.kind == "f") for n in names)
+
+
+@pytest.mark.parametrize("trouble", [{}, {"SERVER_LOSE": "5"}, {"SERVER_LATE": "12"}], ids=["sound", "loses", "late"])
+def test_a_processor_in_the_loop_flies_the_same_bits_whatever_gets_lost(small, trouble, monkeypatch):
+    folder, _, component = small
+    server = made(folder, "server", "gcc", "-O1")
+    for name, value in trouble.items():
+        monkeypatch.setenv(name, value)
+    mission = read(SMALL, SHORT)
+    code = fly(mission, 2, flight_code=FlightCode(f"{folder}@pipe:{server}", 0.25)).signals
+    assert same(code, fly(mission, 2).signals)
+    counts = dict(reversed(one.split()) for one in code.attrs["flight_code"].split(", ")[1:])
+    steps = np.count_nonzero(component.software.new * component.software.loop.h <= 30.0)
+    assert int(counts["asked"]) == 2 + 2 * steps and counts["held"] == "0"
+    assert (int(counts["lost"]) > 0) == bool(trouble) and (int(counts["late"]) > 0) == ("SERVER_LATE" in trouble)
+
+
+def test_the_last_command_holds_where_a_processor_does_not_answer(small):
+    folder, _, component = small
+    processor = Processor(f"pipe:{made(folder, 'server', 'gcc', '-O1')}", component, 0.05)
+    sizes = [component.size(key) for key in ("parameters", "belief", "command", "memory")]
+    processor.begin(np.ones((1, sum(sizes))))
+    processor._process.kill()
+    held = processor.step(0, 1, np.zeros((1, component.size("inputs"))))
+    assert np.array_equal(held[0, : sizes[2]], np.ones(sizes[2])) and np.isnan(held[0, sizes[2]])
+    assert processor.counts["held"] == 1
+    with pytest.raises(InputError, match="does not answer any more"):
+        for tick in range(1, 30):
+            processor.step(tick, 1, np.zeros((1, component.size("inputs"))))
+
+
+def test_own_software_in_python_and_in_c_flies_a_mission_over_pipe_and_tcp(tmp_path):
+    examples = ROOT / "docs" / "examples"
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-o", str(tmp_path / "own")]
+    subprocess.run(["gcc", *flags, str(examples / "own_software.c")], check=True)
+    mission = read("detumble", ["run.duration_s=1500", "run.record_s=10"])
+    flights = [
+        fly(mission, 2, flight_code=FlightCode(f"pipe:{program}")).signals
+        for program in (f"{sys.executable} {examples / 'own_software.py'}", tmp_path / "own")
+    ]
+    assert same(*flights) and "0 lost" in flights[0].attrs["flight_code"]
+    rate = np.linalg.norm(flights[0]["sat.w_B_deg_s"].values, axis=-1)
+    assert (rate[-1] < 0.5 * rate[0]).all()  # B-dot halves the rate within 25 min at this gain
+
+
+def test_a_server_on_tcp_flies_the_same_bits(small):
+    folder, _, _ = small
+    server = made(folder, "server", "gcc", "-O1")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([server, str(port)])
+    try:
+        time.sleep(1.0)
+        mission = read(SMALL, SHORT)
+        code = fly(mission, 2, flight_code=FlightCode(f"{folder}@tcp:127.0.0.1:{port}", 5.0)).signals
+        assert same(code, fly(mission, 2).signals)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_campaign_by_flight_code_has_the_results_of_python(small, tmp_path, capsys):
+    asked = ["monte-carlo", SMALL, "--trials", "3", "--workers", "1", "--set", "run.duration_s=30", "--json"]
+    told = []
+    for name, more in (("python", []), ("code", ["--flight-code", str(small[0])])):
+        assert main([*asked, "--out", str(tmp_path / name), *more]) == 1  # no data so early
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0]["metrics"] == told[1]["metrics"]
