@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BANDS, COVARIANCE = "bands.nc", "covariance.nc"
 LARGEST_FILE = 2**28  # bytes
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
-DRAWING_MS, LONGEST_S = 20_000, 120
+DRAWING_MS, LONGEST_S = 20_000, 300
 
 
 def write(folder: Path, path: Path, trial: int | None = None) -> None:
