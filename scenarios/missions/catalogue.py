@@ -157,7 +157,7 @@ def new(name: str, base: str) -> str:
     return NEW.format(name=name, base=base, title=f"{name}, after {base}", duration_s=mission.run.duration_s, rest=text)
 
 
-def _numbers(section: Any) -> list[str]:
+def _numbers(section: Section) -> list[str]:
     """Return the fields of a section that are numbers or lists of numbers, as lines of TOML."""
     found = []
     for name, field in fields_of(type(section)).items():
