@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -293,13 +293,7 @@ def measuring_kernel(points: Points, predicts: tuple[Kernel, ...]) -> Kernel:
 # Filters
 
 
-if TYPE_CHECKING:
-    Base = GroupFilter
-else:
-    Base = object  # a dataclass between would hide the defaults of Mekf and DqEkf
-
-
-class SigmaPoints(Base):
+class SigmaPoints(GroupFilter):
     """The update of a sigma-point filter, and its prediction from points that have flown."""
 
     points: Points
@@ -371,6 +365,7 @@ class SigmaPoints(Base):
 class SigmaMekf(SigmaPoints, Mekf):
     """A filter with the interface of `Mekf`, by sigma points, without extra states."""
 
+    widest: tuple[float, ...] = field(default=(1.0, 0.2), kw_only=True)  # that of Mekf, which SigmaPoints hides
     points = ATTITUDE
 
     def predict(self, belief: Belief, tau_B: Array, h: Array, rho_B: Array | None = None, env: Any = None) -> Belief:
@@ -386,6 +381,7 @@ class SigmaMekf(SigmaPoints, Mekf):
 class SigmaDqEkf(SigmaPoints, DqEkf):
     """A filter with the interface of `DqEkf`, by sigma points, without extra states."""
 
+    widest: tuple[float, ...] = field(default=(1.0, 10.0, 0.2, 1.0), kw_only=True)  # that of DqEkf
     points = POSE
 
     def predict(self, belief: PoseBelief, wrench_B: Array | None, h: Array) -> PoseBelief:
