@@ -3,8 +3,8 @@
     Var(y) = mean over flights of [ sum over linear sources ] + variance of y over trials without noise
 
 The first term has the noise of each instrument and each draw that passes the test of linearity. Draws that fail it
-    Var(y) = mean over flights of [ sum over linear sources ] + variance over trials without noise of the rest
-of whatever the linear draws do not explain.
+(wheels that turn the body's stiffness) differ between the flights; their share is the variance, over trials without
+noise, of whatever the linear draws do not explain.
 """
 
 from __future__ import annotations
