@@ -1,9 +1,10 @@
 """Linear covariance of a mission: typical flights until the answer stands, shares of sources, what was not linear.
 
-    Var(y) = mean over flights of [ sum over linear sources ] + variance over flights of the nominal y
+    Var(y) = mean over flights of [ sum over linear sources ] + variance of y over trials without noise
 
-The first term has the noise of each instrument and each draw that passes the test of linearity; draws that fail it (a
-start at 20 deg, wheels that turn the body's stiffness) differ between the flights and are the second term.
+The first term has the noise of each instrument and each draw that passes the test of linearity. Draws that fail it
+(wheels that turn the body's stiffness) differ between the flights; their share is the variance, over trials without
+noise, of whatever the linear draws do not explain.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from gnc.typing import Array, Mask
 LINEAR = 0.1  # of the total sigma, by which +-1 sigma of a draw may miss its linear prediction
 STANDS = 0.02  # relative standard error of sigma at which no more flights are needed
 MOST = 40  # flights
+QUIET = 200  # trials without noise, by which draws that are not linear are measured
 SAMPLES = 60  # trials sampled about each flight
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -58,6 +60,8 @@ class Covariance:
     nonlinear: tuple[str, ...]  # draws that differ between flights
     linearity: dict[str, float]  # of every draw: by how much +-1 sigma misses its linear prediction, over total sigma
     unseen: list[str] = field(default_factory=list)
+    quiet: dict[str, Array] = field(default_factory=dict)  # signal -> (trials, times, size) of trials without noise
+    quiet_theta: Array = field(default_factory=lambda: np.zeros((0, 0)))  # what these were given, in sigma
 
     @property
     def time(self) -> Array:
@@ -78,13 +82,22 @@ class Covariance:
         for name, part in flights[0].parts.items():
             if name not in self.nonlinear:
                 slopes = [f.slopes[signal][:, :, part] for f in flights]
+                slopes = [np.mean(slopes, axis=0)] if self.nonlinear else slopes
                 found[name] = np.mean([s @ np.swapaxes(s, 1, 2) for s in slopes], axis=0)
-        if self.nonlinear and len(flights) > 1:
-            centred = np.array([self._centred(f, signal) for f in flights])
-            centred -= centred.mean(axis=0)
-            outer = np.einsum("fti,ftj->tij", centred, centred) / (len(flights) - 1)
-            found[" + ".join(self.nonlinear)] = outer
+        if self.nonlinear:
+            centred = self._quiet_centred(signal, flights)
+            centred = np.nan_to_num(centred - np.nanmean(centred, axis=0))
+            found[" + ".join(self.nonlinear)] = np.einsum("mti,mtj->tij", centred, centred) / (len(centred) - 1)
         return found
+
+    def _quiet_centred(self, signal: str, flights: Sequence[LinearResult]) -> Array:
+        """Return a signal (trials, times, size) of trials without noise, without what is linear in it on average."""
+        y = self.quiet[signal].copy()
+        for name, part in flights[0].parts.items():
+            if name not in self.nonlinear:
+                slopes = np.mean([f.slopes[signal][:, :, part] for f in flights], axis=0)
+                y -= np.einsum("tid,md->mti", slopes, self.quiet_theta[:, part])
+        return y
 
     def _centred(self, flight: LinearResult, signal: str) -> Array:
         """Return a nominal signal as it would be without what is linear in it."""
@@ -106,6 +119,8 @@ class Covariance:
 
     def mean(self, signal: str) -> Array:
         """Return the mean (times, size) of a signal."""
+        if self.nonlinear:
+            return np.nanmean(self._quiet_centred(signal, self.flights), axis=0)
         return np.mean([self._centred(f, signal) for f in self.flights], axis=0)
 
     def believed(self, signal: str) -> Array | None:
@@ -147,13 +162,24 @@ class Covariance:
         return worst
 
 
-def linearity(mission: Mission, result: LinearResult, seed: int) -> tuple[dict[str, Array], list[str]]:
-    """Fly +-1 sigma of each number without noise; return the miss (times, ...) of every draw and what switched.
+class Tested(NamedTuple):
+    """What flights without noise say: misses of every draw (times, drawn, size), what switched, and other trials."""
+
+    misses: dict[str, Array]
+    switched: list[str]
+    quiet: dict[str, Array]
+    theta: Array
+
+
+def linearity(mission: Mission, result: LinearResult, seed: int) -> Tested:
+    """Fly +-1 sigma of each number without noise, and trials with all of them drawn.
 
     The miss of a signal is the root of the summed squares of what is not odd, and not as the slope says.
     """
     count, flight = len(result.theta), TypicalFlight(mission, result.trial, seed)
-    prepared = flight.moved(np.vstack([np.zeros((1, count)), np.eye(count), -np.eye(count)]))
+    theta = np.random.default_rng([seed, 26]).standard_normal((QUIET, count))
+    moves = np.vstack([np.zeros((1, count)), np.eye(count), -np.eye(count), theta - result.theta])
+    prepared = flight.moved(moves)
     rows: dict[str, list[Array]] = {}
 
     def record(moment: Any) -> None:
@@ -161,11 +187,12 @@ def linearity(mission: Mission, result: LinearResult, seed: int) -> tuple[dict[s
             rows.setdefault(name, []).append(np.asarray(value, float))
 
     prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record)
-    misses, switched = {}, []
+    misses, switched, quiet = {}, list[str](), {}
     for name, signal in prepared.signals.items():
         if signal.shared:
             continue
-        y = np.array(rows[name]).reshape(len(result.time), 1 + 2 * count, -1)
+        y = np.array(rows[name]).reshape(len(result.time), len(moves), -1)
+        quiet[name], y = np.swapaxes(y[:, 1 + 2 * count :], 0, 1), y[:, : 1 + 2 * count]
         if signal.labels or name.endswith(".refused"):
             if (first := (y != y[:, :1]).any(axis=(1, 2))).any():
                 switched.append(
@@ -175,7 +202,7 @@ def linearity(mission: Mission, result: LinearResult, seed: int) -> tuple[dict[s
             up, down = y[:, 1 : 1 + count] - y[:, :1], y[:, 1 + count :] - y[:, :1]
             odd = 0.5 * (up - down) - np.swapaxes(result.slopes[name], 1, 2)
             misses[name] = np.square(odd) + np.square(0.5 * (up + down))  # (times, drawn, size)
-    return misses, switched
+    return Tested(misses, switched, quiet, theta)
 
 
 def _nonlinear(found: Covariance, misses: dict[str, Array]) -> dict[str, float]:
@@ -229,8 +256,9 @@ def covariance(
     with _workers(workers) as mapped:
         (first,) = mapped(partial(_one, mission, seed), [(0, None)])
         found = Covariance(mission, seed, [first], (), {})
-        misses, found.unseen = linearity(mission, first, seed)
-        found.linearity = _nonlinear(found, misses)
+        tested = linearity(mission, first, seed)
+        found.linearity, found.unseen = _nonlinear(found, tested.misses), tested.switched
+        found.quiet, found.quiet_theta = tested.quiet, tested.theta
         found.nonlinear = tuple(name for name, miss in found.linearity.items() if miss > LINEAR)
         varied = tuple(name for name in first.parts if name not in found.nonlinear)
         least = 4 if found.nonlinear else 2
