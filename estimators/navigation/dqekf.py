@@ -12,7 +12,6 @@ from gnc import lie, quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import midpoint_dqekf, pose_motion
-from gnc.estimators.conserved_dqekf import ConservedDqEkf
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
@@ -115,9 +114,9 @@ class DqekfPart(NavigationPart):
                 wanted = "estimates no inertia" if self.of else "is for a craft that flies freely"
                 raise InputError(f'inertia_sigma_percent: method "midpoint" {wanted}; set 0 or use "vi4"')
             return midpoint_dqekf.MidpointDqEkf(nominal.M, **options)
-        options["extras"] = self._extras(nominal, known)
-        kind = ConservedDqEkf if self.chart == "conserved" else DqEkf
-        return kind(nominal.M, method=self.method, turn=pose_motion.TURN if self.substeps else None, **options)
+        turn = pose_motion.TURN if self.substeps else None
+        extras = self._extras(nominal, known)
+        return DqEkf(nominal.M, method=self.method, turn=turn, chart=self.chart, extras=extras, **options)
 
     def _extras(self, nominal: Nominal, known: Known) -> tuple[ExtraState, ...]:
         """Return what is estimated beside pose and twist."""

@@ -188,8 +188,7 @@ class Component:
         return f"{{{', '.join(parts)}}}"
 
     def _parameters(self) -> str:
-        numbers = np.concatenate([np.zeros(0), *(rows[0] for rows in self.software.values.values())])
-        fields = self.structs["parameters"][1]
+        fields, numbers = self.structs["parameters"][1], self.software.parameters_for(1)[0]
         values = self._values(fields, numbers if len(numbers) else np.zeros(1))
         return f"const {self.name}_parameters_t {self.name}_parameters = {values};"
 

@@ -64,7 +64,7 @@ class _Listening(Flying):
 def _flown(component: Component, truth: Tree) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
     """Fly the first trial; give tick, arrivals, inputs and outputs of the steps of its software."""
     s, loop = component.software, component.software.loop
-    flying, aboard = _Listening(loop), Aboard(component, s, None)  # type: ignore[arg-type]
+    flying, aboard = _Listening(loop), Aboard(component, s.start, s.parameters_for(s.trials), None)  # type: ignore[arg-type]
     belief, command, memory = s.start
     flying.put(0, FlightState(truth, belief, command, memory))
     worth = {name: np.zeros(one.size) for name, one in s.innovations.items()}

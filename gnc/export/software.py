@@ -294,6 +294,16 @@ class Software:
             if one.memory is not None and one.size:
                 self._places.setdefault(self._parameter(one).name, (function, variant, i))
 
+    @property
+    def differs(self) -> bool:
+        """Whether parameters are others in other trials."""
+        return any(len(rows) > 1 for rows in self.values.values())
+
+    def parameters_for(self, trials: int) -> np.ndarray:
+        """Return the parameters (trials, numbers) of software that is the same in all trials."""
+        numbers = np.concatenate([np.zeros(0), *(rows[0] for rows in self.values.values())])
+        return np.broadcast_to(numbers, (trials, len(numbers)))
+
     def parameters_of(self, other: Software) -> np.ndarray:
         """Return the parameters (trials, numbers) of the same software of other trials."""
         columns = [np.zeros((other.trials, 0))]

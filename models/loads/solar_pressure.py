@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
-from gnc.draws import Draws
+from gnc.draws import Draws, column
 from gnc.models.environment import SolarPressure
 from gnc.models.loads.base import BoxLoadPart
 
@@ -24,4 +25,6 @@ class SolarPressureLoad(BoxLoadPart):
 
     def truth(self, name: str, J: Any, draws: Draws) -> SolarPressure:
         """Return the load."""
-        return SolarPressure(self.plates(), self.mirrored, self.scattered)
+        plates = self.plates()
+        shares = (column(x) * np.ones(plates.count) for x in (self.mirrored, self.scattered))
+        return SolarPressure(plates, *shares)

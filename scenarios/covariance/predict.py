@@ -24,7 +24,7 @@ from gnc.typing import Array
 SCALE = 0.05  # by which a source is made larger and smaller
 DRAWS = 400  # Gaussian numbers at every time
 PROPORTIONAL = 3e-3  # by which the effect of a number that is 1 % larger may miss 1 %
-FIELD = re.compile(r"sigma|error|size|bias|percent|misalign|noise|walk|scale|dipole|momentum|momenta|spread")
+FIELD = re.compile(r"sigma|error|size|bias|percent|misalign|noise|walk|scale|dipole|momentum|start|spread")
 
 
 class Prediction(NamedTuple):

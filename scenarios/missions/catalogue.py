@@ -61,10 +61,8 @@ def explain(key: str, mission: Mission) -> list[tuple[str, str, str, str, str]]:
 
     A dotted key is followed through the mission; a bare one is looked for in every section and part.
     """
-    places = [(f"{slot} {kind}", section, None) for slot in PACKAGES for kind, section in kinds(slot).items()] + [
-        ("mission", Mission, mission),
-        ("run", type(mission.run), mission.run),
-    ]
+    places: list[tuple[str, Any, Any]] = [("mission", Mission, mission), ("run", type(mission.run), mission.run)]
+    places += [(f"{slot} {kind}", section, None) for slot in PACKAGES for kind, section in kinds(slot).items()]
     *above, last = key.split(".")
     if above:
         section = _section(mission, above)

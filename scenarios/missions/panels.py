@@ -327,6 +327,8 @@ def times(signal: DataArray) -> Any:
 
 def words(signal: str, title: str) -> str:
     """Return a signal in words with its unit in brackets; arithmetic of signals goes by its title."""
+    if signal.startswith("largest(") and signal.count("(") == 1:
+        return f"largest {words(signal[8:-1], title)}"
     name, bracket = signal.rsplit(".", 1)[-1], ""
     if not name.replace("_", "").isalnum() or not signal.replace("_", "").replace(".", "").isalnum():
         return title

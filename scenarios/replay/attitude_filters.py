@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.batch import chosen
-from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.chart import ROTATION, vector
 from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.mekf import Mekf
+from gnc.estimators.mekf import Mekf, at_rest
 from gnc.models.sensors import Gyro, Measurement
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay import config, filter_config
@@ -97,8 +96,7 @@ class ByTorque(Driven):
         k, rho_B = self.filter.size - 6, NOTHING if held is None else held.z[6:9]
         values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(k - self._biases)])
         if start.P_B is not None:
-            parts = first.q_IB, np.array(start.P_B), rho_B, values, np.array(start.C)
-            return Belief(*parts, np.zeros(()), np.zeros(()))
+            return at_rest(first.q_IB, np.array(start.P_B), rho_B, values, np.array(start.C))
         C = blocks(first.C[:3, :3], variance(np.radians(start.sigma_rate_deg_s))) if start.C is None else given(start)
         x = AttitudeState(np.asarray(first.q_IB), np.array(start.w_B))
         return self.filter.start(x, C, rho_B, values, self._prior(start))
@@ -117,7 +115,7 @@ class ByTorque(Driven):
     def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
         """Return F."""
         tau_B, rho_B, env = self._given(before, sample, end)
-        return self.filter.transition(before, before.C, tau_B, h, rho_B, env)[2]
+        return self.filter.transition(before, before.C, tau_B, h, rho_B, env)[1]
 
     def _given(self, belief: Any, sample: Sample, end: Measurement) -> tuple[Array, Array, Field]:
         """Return torque, the wheels' momentum at the end, and the field."""

@@ -16,11 +16,11 @@ from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.statistics import sensitivities, wilson
 from gnc.scenarios.missions.flight import DRAWN
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import EDGE, Panels
+from gnc.scenarios.missions.panels import EDGE, Panels, words
 from gnc.scenarios.missions.perfect import perfect
 from gnc.scenarios.missions.scene import scene
 from gnc.scenarios.report.page import Badge, Bar, Cell, Chapter, Page, Table
-from gnc.scenarios.report.plot import Plot, Series
+from gnc.scenarios.report.plot import SETTLED, Plot, Series
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -36,7 +36,7 @@ CHANCE = 0.05  # false-discovery rate
 def page(
     told: dict[str, Any], text: str, mission: Mission, flight: Dataset, table: Columns, trial: int | None, beside: Any
 ) -> Page:
-    """Return the page of a flight; `table` has a row for each trial, `beside` is a covariance run or None."""
+    """Return the page of a flight; `table` has a row for each trial, `beside` is a run of gnc covariance or None."""
     numbers = flight["trial"].values.tolist()
     shown = _shown(mission, flight, table, trial)
     verdict = verdict_chapter(mission, told, table)
@@ -213,7 +213,7 @@ def related(table: Columns) -> list[dict[str, Any]]:
     return [row._asdict() for row in sensitivities(metrics, inputs)]
 
 
-def causes_chapter(rows: Sequence[Mapping[str, Any]], beside: Any) -> Chapter:
+def causes_chapter(rows: Sequence[Mapping[str, Any]], beside: Dataset | None) -> Chapter:
     """Return what goes with what, and the error budget of a linear covariance run where there is one."""
     sure = [row for row in rows if row["p_adjusted"] < CHANCE][:MOST_ROWS]
     cells: list[tuple[Cell, ...]] = [
@@ -231,28 +231,30 @@ def causes_chapter(rows: Sequence[Mapping[str, Any]], beside: Any) -> Chapter:
         tables.append(Table("What goes with what", columns, cells))
     elif rows:
         lead = f"None of {len(rows)} pairs of a metric and a drawn number goes together beyond chance. "
-    if beside:
-        for output, shares in beside["budget"].items():
-            ranked = sorted(shares.items(), key=lambda item: -item[1])[:MOST_ROWS]
-            whole = sum(shares.values()) or 1.0
-            tables.append(
-                Table(f"Error budget of {output}", ("source", "share"), [(n, Bar(x, whole)) for n, x in ranked])
-            )
-    return Chapter("Who causes the error?", lead, tables, _covariance_plots(beside) if beside else ())
+    plots: list[Plot] = []
+    names = [] if beside is None else [str(n) for n in beside if str(n).endswith(".sigma")]
+    for name in names:
+        table, plot = _budget(beside, name.removesuffix(".sigma"))  # type: ignore[arg-type]
+        tables.append(table)
+        plots.append(plot)
+    if plots:
+        lead += "Error budgets are those of the variance after the transient, by linear covariance of the whole loop."
+    return Chapter("Who causes the error?", lead, tables, plots)
 
 
-def _covariance_plots(beside: Mapping[str, Any]) -> list[Plot]:
-    found = []
-    for name, output in beside["outputs"].items():
-        t, sigma = np.asarray(output["time"], float), np.asarray(output["sigma"], float)
-        lines = [Series("sigma, linear covariance", sigma if sigma.ndim == 1 else np.linalg.norm(sigma, axis=-1))]
-        if output.get("believed") is not None:
-            known = np.asarray(output["believed"], float)
-            known = known if known.ndim == 1 else np.linalg.norm(known, axis=-1)
-            lines.append(Series("sigma, believed by the filter", known, "dashed"))
-        if len(t) > 1:
-            found.append(Plot(f"{name}: spread by linear covariance", "time [s]", name, t, lines))
-    return found
+def _budget(run: Dataset, signal: str) -> tuple[Table, Plot]:
+    """Return the shares of the sources in the variance of a signal, and its sigma over time."""
+    t, start = run["time"].values, f"{signal}.variance."
+    late = t >= t[0] + SETTLED * (t[-1] - t[0])
+    sizes = {str(n).removeprefix(start): float(run[n].values[late].sum()) for n in run if str(n).startswith(start)}
+    whole = sum(sizes.values()) or 1.0
+    ranked = sorted(sizes.items(), key=lambda item: -item[1])[:MOST_ROWS]
+    sigma, label = run[f"{signal}.sigma"].values, words(signal, signal)
+    axes = "xyz" if sigma.shape[-1] == 3 else [str(k + 1) for k in range(sigma.shape[-1])]
+    lines = [Series(axis, sigma[:, i]) for i, axis in enumerate(axes)]
+    bars = [(name, Bar(share, whole)) for name, share in ranked]
+    plot = Plot(f"{signal}: sigma by linear covariance", "time [s]", f"sigma of {label}", t, lines)
+    return Table(f"Error budget of {signal}", ("source", "share of the variance"), bars), plot
 
 
 # What was flown

@@ -45,7 +45,7 @@ def page(folder: Path) -> Page:
     story = [c for c in story if c.tables or c.plots or c.scene]
     title = f"Replay of {Path(outcome['replay']).name}"
     failed = outcome["lost_s"] is not None or outcome["failures"]
-    badge = Badge("the filter failed" if failed else "no sensor refused, nothing lost", not failed)
+    badge = Badge("the filter failed" if failed else "not lost, no sensor shut out", not failed)
     return Page(title, subtitle, story, kept.text, (), badge)
 
 

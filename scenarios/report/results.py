@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gnc import config as configuration
 from gnc import history
@@ -19,10 +19,13 @@ from gnc.scenarios.report import campaign_page, flight_page, replay_page
 from gnc.scenarios.report.page import Page, Shown, document, write_page
 from gnc.scenarios.run import CONFIG, HISTORY, METRICS, TABLE, report
 
-BANDS, COVARIANCE = "bands.nc", "covariance.json"
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+BANDS, COVARIANCE = "bands.nc", "covariance.nc"
 LARGEST_FILE = 2**28  # bytes
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
-DRAWING_MS, LONGEST_S = 20_000, 120
+DRAWING_MS, LONGEST_S = 20_000, 300
 
 
 def write(folder: Path, path: Path, trial: int | None = None) -> None:
@@ -85,7 +88,9 @@ def shown(made: Page) -> Shown:
 def page(folder: Path, trial: int | None = None) -> Page:
     """Return the page of the results in a directory."""
     if not (folder / METRICS).is_file() or not (folder / CONFIG).is_file():
-        raise InputError(f"{folder}: holds no results; give a directory of gnc run, monte-carlo or replay")
+        if (beside := _covariance(folder)) is not None and trial is None:
+            return Page(f"{folder.name}: linear covariance", chapters=[flight_page.causes_chapter((), beside)])
+        raise InputError(f"{folder}: holds no results; give a directory of gnc run, monte-carlo, covariance or replay")
     if (folder / ESTIMATES).is_file():
         if trial is not None:
             raise InputError(f"--trial {trial}: a replay has no trials; leave it out")
@@ -101,11 +106,10 @@ def page(folder: Path, trial: int | None = None) -> Page:
     return flight_page.page(told, text, mission, flight, columns, trial, beside)
 
 
-def _covariance(folder: Path) -> Any:
-    """Return the linear covariance run that lies beside, if one does."""
+def _covariance(folder: Path) -> Dataset | None:
+    """Return the results of `gnc covariance` that lie in a directory, if some do."""
     path = folder / COVARIANCE
-    found = read_json(path, LARGEST_FILE, "results of gnc covariance") if path.is_file() else None
-    return found if found and {"budget", "outputs"} <= found.keys() else None
+    return history.load(path) if path.is_file() else None
 
 
 def _check_trial(flight: Any, trial: int | None) -> None:

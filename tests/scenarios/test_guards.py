@@ -53,3 +53,13 @@ def test_a_time_line_becomes_a_condition_on_one_command():
     assert t[parse(way.when).value(lambda name: t)].tolist() == [30.0]
     with pytest.raises((InputError, ValueError), match="there is no mode 'c'"):
         Software(**table, timeline=[{"at_s": 30.0, "mode": "c"}])
+
+
+def test_the_first_mode_is_the_one_that_is_named_or_that_nothing_leads_to():
+    ways = [{"from": "b", "to": "a", "when": "t > 1"}, {"from": "c", "to": "a", "when": "t > 2"}]
+    table = {"navigation": "known", "modes": {"a": {}, "b": {}, "c": {}}, "transitions": ways}
+    assert next(iter(Software(**table).modes)) == "b"
+    assert next(iter(Software(**table, timeline=[{"at_s": 1.0, "mode": "b"}]).modes)) == "c"
+    assert next(iter(Software(**table, first_mode="a").modes)) == "a"
+    with pytest.raises((InputError, ValueError), match="there is no mode 'd'"):
+        Software(**table, first_mode="d")

@@ -47,6 +47,11 @@ def component(*parts, **options):
     return Component(Software(loop, *start), "software", **options), start[0]
 
 
+def aboard(exported, loop, start, folder):
+    parameters = exported.software.parameters_of(Software(loop, *start))
+    return Aboard(exported, (start[1], loop.controller.idle, start[2]), parameters, Library(folder, exported))
+
+
 def flown(loop, start):
     """Return all numbers of all ticks, and all innovations."""
     moments, worth = [], []
@@ -73,7 +78,7 @@ def test_the_c_of_the_software_has_the_bits_of_python(navigation, latency, tmp_p
         loop, start = begun(navigation, Law(), latency, 5)
         python = flown(dataclasses.replace(loop, compiled=compiled), start)
         loop, start = begun(navigation, Law(), latency, 5)
-        code = Aboard(exported, Software(loop, *start), Library(tmp_path, exported))
+        code = aboard(exported, loop, start, tmp_path)
         assert same(flown(dataclasses.replace(loop, compiled=compiled, flight_code=code), start), python)
 
 
@@ -106,7 +111,7 @@ def test_single_precision_is_near_and_has_no_double(tmp_path):
     loop, start = begun(Repeating(), Law(), 0.0, 5)
     python = flown(loop, start)
     loop, start = begun(Repeating(), Law(), 0.0, 5)
-    code = Aboard(exported, Software(loop, *start), Library(tmp_path, exported))
+    code = aboard(exported, loop, start, tmp_path)
     near = flown(dataclasses.replace(loop, flight_code=code), start)
     numbers = [(a, b) for a, b in zip(python, near, strict=True) if isinstance(a, np.ndarray)]
     assert any(not np.array_equal(a, b) for a, b in numbers)
