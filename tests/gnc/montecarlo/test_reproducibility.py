@@ -241,7 +241,7 @@ def ended(pids: list[int]) -> bool:
 def workers_of(pid: int) -> list[int]:
     """Worker processes, without the one that tracks resources for them."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def alive(pid: int) -> bool:
