@@ -13,15 +13,19 @@ CAPPED_BY_BASILISK := matplotlib|pandas|pillow|sgp4
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
-venv: .venv/installed ## create .venv and install the project with its tools
+venv: .venv/dev ## create .venv and install the project with the tools of its developers
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/dev: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: venv ## fly the main closed loop, a small Monte Carlo and a filter study; tables here, figures and a page in out/demo
+demo: .venv/installed ## fly the main closed loop, a small Monte Carlo and a filter study; tables here, figures and a page in out/demo
 	rm -rf out/demo
 	$(BIN)/gnc --version
 	$(BIN)/gnc run pointing --trials 20 --out out/demo/pointing
@@ -55,7 +59,7 @@ docs: .venv/docs ## build the documentation into site/, strictly: a warning is a
 	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -d site/.doctrees docs site
 	@echo 'open site/index.html'
 
-.venv/docs: .venv/installed
+.venv/docs: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
 	touch $@
 

@@ -10,10 +10,9 @@ from filterpy.kalman import ExtendedKalmanFilter
 
 from benchmarks.timing import Row, interleaved
 from gnc import noise
-from gnc.estimators.conserved_mekf import ConservedMekf
 from gnc.estimators.kalman import propagate_kernel, update_kernel
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.sigma_mekf import SigmaMekf
+from gnc.estimators.sigma_points import SigmaMekf
 from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState
 
@@ -96,7 +95,7 @@ def rows() -> Iterator[Row]:
         case = f"MEKF, vi4, predict and {words}"
         yield Row(f"{case}, N = 1", "gnc", best["one"] * 1e6, "us", target=target)
         yield Row(f"{case}, N = {MANY}", "gnc", best["many"] / MANY * 1e9, "ns")
-    kinds = {"exact": Mekf(J, "exact"), "auto": Mekf(J), "conserved": ConservedMekf(J), "sigma": SigmaMekf(J)}
+    kinds = {"exact": Mekf(J, "exact"), "auto": Mekf(J), "conserved": Mekf(J, chart="conserved"), "sigma": SigmaMekf(J)}
     best = interleaved({k: mekf_cycle(MANY, 2, f, joint=k in ("conserved", "sigma")) for k, f in kinds.items()})
     for name, target in (("auto", ""), ("conserved", ">= 0.4x"), ("sigma", ">= 0.166x")):
         case, ratio = f"MEKF, {name}, predict and two vectors, N = {MANY}", best["exact"] / best[name]

@@ -68,6 +68,23 @@ sensors = [
 ]
 """
 BY_GYRO = '[filter]\nkind = "gyro-mekf"\n' + GYRO + TRACKER
+VECTORS = """
+[[sensors]]
+name = "gravity"
+kind = "vector"
+columns = ["acc_0", "acc_1", "acc_2"]
+reference = [0, 0, 1]
+sigma_deg = 0.5
+normalize = true
+[[sensors]]
+name = "field"
+kind = "vector"
+columns = ["mag_0", "mag_1", "mag_2"]
+reference = [0, 18, -40]
+sigma_deg = 1.0
+normalize = true
+"""
+BY_VECTORS = '[filter]\nkind = "gyro-mekf"\n' + GYRO.replace("gyro_", "gyr_") + VECTORS
 BY_DYNAMICS = '[filter]\nkind = "mekf"\nJ = [[1, 0, 0], [0, 2, 0], [0, 0, 3]]\ntorque_psd = 1e-3\n' + TRACKER
 
 
@@ -86,16 +103,15 @@ def log(every: int) -> dict[str, np.ndarray]:
 
 
 def seconds(columns: dict[str, np.ndarray], toml: str) -> float:
-    """Return how long a replay takes, the better of two."""
+    """Return how much time of a core a replay takes, the best of three."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.parquet"
         write_log(path, {"": columns})
         took = []
-        for i in range(2):
+        for i in range(3):
             session = connect(path, parse(toml + '[log]\ntime = "t"\n', Replay), Path(folder) / f"out{i}")
-            start = time.perf_counter()
             session.run()
-            took.append(time.perf_counter() - start)
+            took.append(session.cpu_seconds)
     return min(took)
 
 
@@ -166,11 +182,12 @@ def rows() -> Iterator[Row]:
     )
     often, seldom = log(1), log(60)
     cases = (
+        ("gyro-mekf, gyro and two vectors at 300 Hz", hand_held(), BY_VECTORS),
         ("gyro-mekf, gyro at 300 Hz, attitude at 5 Hz", seldom, BY_GYRO),
         ("gyro-mekf, gyro and attitude at 300 Hz", often, BY_GYRO),
         ("mekf, attitude at 300 Hz", often, BY_DYNAMICS),
     )
     for name, columns, toml in cases:
         took = seconds(columns, toml)
-        yield Row(name, "gnc", took / ROWS * 1e6, "us per row", "real time", ROWS / RATE_HZ / took, ">= 20x")
+        yield Row(name, "gnc", took / ROWS * 1e6, "us per row", "real time", ROWS / RATE_HZ / took, ">= 500x")
     yield from accuracy()

@@ -34,7 +34,8 @@ class Belief(NamedTuple):
     rho_B: Array  # (..., 3) that of the wheels, known [kg m^2/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 6 + k, 6 + k) covariance of (a, dP, extras)
-    rejected: Array  # (...) valid measurements that the gate refused lately, less half of those it let in
+    watch: Array  # (..., 12) how much the filter doubts itself, see `recovery`
+    idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated, or the trial started anew
 
     def _repr_html_(self) -> str:
@@ -50,7 +51,7 @@ def select(chosen: Array, first: Belief, second: Belief) -> Belief:
     """Return the first belief where chosen, the second elsewhere, trial by trial."""
     chosen = np.asarray(chosen)
     pick = lambda a, b, core: np.where(chosen[(..., *(None,) * core)], a, b)  # noqa: E731
-    cores = (1, 1, 1, 1, 2, 0, 0)
+    cores = (1, 1, 1, 1, 2, 1, 0, 0)
     return Belief(*[pick(a, b, core) for a, b, core in zip(first, second, cores, strict=True)])
 
 

@@ -6,10 +6,12 @@ errors (a, dP) the level sets of y are bent by sigma^2/t, against a belief of wi
 a bent sheet for a plane, and its NEES grows by sigma^2 t. Here the estimate moves by (a, dP) to q exp(a/2) and
 
     P' = P_1 + B(P_1) (y(P) + A(P) dP - y(P_1)),   P_1 = P + dP,   A = dy/dP = [P, w]^T,   w = J^-1 (P - rho)
-    B = D (G + 1000 S G^-1 S)^-1,   D = A^T,   G = D^T D,   S = E[dD^T dD] from the covariance of dP
+    B = [b_1 - k b_2, b_2],   b_1 = P g/(g^2 + 1000 S_11^2),   b_2 = w_n h/(h^2 + 1000 s^2)
+    k = w.P/g,   w_n = w - k P,   g = |P|^2,   h = |w_n|^2,   S = E[dA dA^T] from the covariance of dP,   s that of w_n
 
-so that y is linear in dP. B is the least change of momentum that changes y. S lets go of y where its gradients are
-known to less than a 1000^(1/4)-th of themselves: spin about a principal axis, a round body, a rate not yet known. To
+so that y is linear in dP. B is the least change of momentum that changes y, length first, then of the energy what is
+not along P. S and s let go of a gradient that is known to less than a 1000^(1/4)-th of itself: a rate not yet known;
+of the energy alone, in a spin about a principal axis and of a round body: the length has a gradient there. To
 first order the chart is (a, dP): the covariance C of `attitude_belief` stays what it is, and goes to the chart of the
 new estimate by the exact derivative of the move. Derivation and figures: docs/conserved_chart.md.
 """
@@ -21,13 +23,14 @@ from typing import Any
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import batched, jacobian
+from gnc.batch import batched, jacobian, maximum
 from gnc.estimators.kalman import cholesky
 from gnc.lie import so3_right_jacobian
 from gnc.linalg import array, identity, inv3
 
 DAMPING = 1000.0
 ROUND = 1e-12  # added to S, as a part of itself and of G: a sphere has no second constant
+SMALLEST = 1e-200  # stands for zero in a denominator
 ITERATIONS = 8  # of `conserved_error`: each leaves about |dP|/|P| of what was left
 
 Array = Any
@@ -52,16 +55,16 @@ def slack(P, C_P, J_inverse):
     return array([[length + ROUND * (length + P @ P), first], [first, mixed + ROUND * (mixed + w @ w)]])
 
 
-def _inverse(N):
-    (a, b), (c, d) = N
-    return array([[d, -b], [-c, a]]) * (1.0 / (a * d - b * c))
-
-
 def _pull(A, S):
-    """Return B (3, 2) = D (G S^-1 G + 1000 S)^-1 G S^-1, which is the B above without the inverse of G."""
-    G = A @ A.T
-    M = G @ _inverse(S)
-    return A.T @ (_inverse(M @ G + DAMPING * S) @ M)
+    """Return B (3, 2)."""
+    P, w = A
+    g = P @ P
+    along = (w @ P) / maximum(g, SMALLEST)
+    rest = w - along * P
+    h, s = rest @ rest, S[1, 1] - 2.0 * along * S[0, 1] + along * along * S[0, 0]
+    length = P * (g / maximum(g * g + DAMPING * S[0, 0] * S[0, 0], SMALLEST))
+    energy = rest * (h / maximum(h * h + DAMPING * s * s, SMALLEST))
+    return array([length - along * energy, energy]).T
 
 
 @batched("(3),(2),(3),(3,3),(2,2)->(3)")

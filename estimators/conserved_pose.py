@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gnc import dual_quaternion, quaternion, spatial
-from gnc.batch import Kernel, batched
+from gnc.batch import batched
 from gnc.estimators.conserved_chart import ITERATIONS, constants, pulled, pulled_slopes, slack, slope
 from gnc.estimators.inertia_states import FORMS, change
 from gnc.estimators.kalman import symmetric_product
@@ -32,14 +32,14 @@ Unknown = tuple[int, str] | None  # where the inertia begins among the extra sta
 NO_WHEELS = zeros(3)
 
 
-def _about_centre(dq, chi, M):
+def about_centre(dq, chi, M):
     """Return attitude, position and velocity of the centre of mass in inertial axes."""
     r_g = spatial.parts(M)[1]
     v = quaternion.rotate(dq[:4], spatial.shift_twist(chi, r_g)[3:])
     return dq[:4], dual_quaternion.transform_point(dq, r_g), v
 
 
-def _placed(q, centre, v, w, r_g):
+def at_reference(q, centre, v, w, r_g):
     """Return pose and twist of the reference point."""
     chi = np.concatenate([w, quaternion.inverse_rotate(q, v)])
     return dual_quaternion.from_pose(q, centre - quaternion.rotate(q, r_g)), spatial.shift_twist(chi, -r_g)
@@ -67,7 +67,7 @@ def retract(dq, x, d, C, M, unknown):
     x = (chi, extras), d and C over (dxi, dchi, extras), M the inertia at x; S comes from C.
     """
     m, r_g, J = spatial.parts(M)
-    (q, centre, v), w, de = _about_centre(dq, x[:6], M), x[:3], d[12:]
+    (q, centre, v), w, de = about_centre(dq, x[:6], M), x[:3], d[12:]
     inner = to_centre(x[:6], M) @ d[:12]
     N, turn = _inertia_columns(w, unknown, len(de)), quaternion.exp(inner[:3])
     J_new = J if unknown is None else J + _deviation(de, unknown)
@@ -75,7 +75,7 @@ def retract(dq, x, d, C, M, unknown):
     P, by_a, by_P = moving(J @ w, inner[:3], inner[6:9] + N @ de, turn)
     w_new, q_new = inv3(J_new) @ P, quaternion.normalize(quaternion.mul(q, turn))
     moved = centre + quaternion.rotate(q, inner[3:6]), v + quaternion.rotate(q, inner[9:])
-    dq_new, chi_new = _placed(q_new, *moved, w_new, r_g)
+    dq_new, chi_new = at_reference(q_new, *moved, w_new, r_g)
     outer = to_reference(chi_new, spatial.inertia(m, r_g, J_new))
     whole = identity(len(d))
     whole[:12, :12] = outer @ _centre_reset(inner[:3], turn, by_a, by_P) @ to_centre(x[:6], M)
@@ -108,22 +108,11 @@ def _centre_reset(a, turn, by_a, by_P):
     )
 
 
-@functools.cache
-def moved_kernel(n: int, unknown: Unknown) -> Kernel:
-    """Return `retract` as a kernel: dq, x, C, d, M -> dq, x, reset."""
-
-    @batched(f"(8),({n - 6}),({n},{n}),({n}),(6,6)->(8),({n - 6}),({n},{n})")
-    def moved(dq_IB, x, C, d, M):
-        return retract(dq_IB, x, d, C, M, unknown)
-
-    return moved
-
-
 @batched("(8),(6),(12,12),(6,6),(8),(6)->(12)")
 def conserved_error(dq_IB, chi_B, C, M, dq_true, chi_true):
     """Return the error (dxi, dchi) of the chart, with retract(...) the truth: what C is of. For NEES, J known."""
     J = spatial.parts(M)[2]
-    (q, centre, v), (q_true, centre_true, v_true) = _about_centre(dq_IB, chi_B, M), _about_centre(dq_true, chi_true, M)
+    (q, centre, v), (q_true, centre_true, v_true) = about_centre(dq_IB, chi_B, M), about_centre(dq_true, chi_true, M)
     J_inverse, P, P_true = inv3(J), J @ chi_B[:3], J @ chi_true[:3]
     y, A = constants(P, NO_WHEELS, J_inverse), slope(P, NO_WHEELS, J_inverse)
     S, dP = slack(P, symmetric_product(J, C[6:9, 6:9]), J_inverse), P_true - P

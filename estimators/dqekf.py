@@ -26,52 +26,43 @@ from typing import Any
 import numpy as np
 
 from gnc import check, dual_quaternion, spatial
-from gnc.batch import as_numbers
 from gnc.errors import InputError
-from gnc.estimators import pose_motion
-from gnc.estimators.dqekf_kernels import correction_kernel, propagation_kernel, relinearised_kernel
+from gnc.estimators import conserved_pose, pose_motion
+from gnc.estimators.corrections import Space
+from gnc.estimators.dqekf_kernels import pose_space, propagation_kernel
 from gnc.estimators.extra_states import ExtraState
+from gnc.estimators.group_filter import MOST, GroupFilter, Readings, Ways
 from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.kalman import Innovation, gate, propagate_kernel
+from gnc.estimators.kalman import Innovation, propagate_kernel
 from gnc.estimators.pose_belief import PoseBelief, vector
 from gnc.estimators.pose_inertia import deviated, inertia_slope
+from gnc.estimators.recovery import watch_size
 from gnc.estimators.wrench_noise import NOTHING, wrench_noise
-from gnc.models.parameters import between, store
+from gnc.models.parameters import store
 from gnc.models.pose_body import PoseState
+from gnc.models.sensors.interface import Prediction
 
 Array = Any
 
 
 @dataclass(frozen=True, eq=False)
-class DqEkf:
-    """The filter's parameters; `PoseBelief` is its state.
-
-    Recovery: after `patience` valid measurements in a row that the gate refused, the covariance of pose and twist is
-    multiplied by `inflation`, but to no more than `widest`, again and again until they are let in;
-    `PoseBelief.recoveries` counts that.
-    """
+class DqEkf(GroupFilter):
+    """The filter's parameters; `PoseBelief` is its state. Gate and recovery: `GroupFilter`."""
 
     M: Array  # (..., 6, 6) about the reference point, body axes, angular first [kg m^2, kg m, kg]
     method: str = "auto"  # one of pose_motion.METHODS
     wrench_psd: Array = 0.0  # (..., 6, 6), (..., 6) or a number: of the unknown wrench about the reference point
     extras: tuple[ExtraState, ...] = ()  # biases of sensors, a steady torque, the inertia about the centre of mass
-    gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
-    patience: int = 5
-    inflation: float = 100.0
-    widest: tuple[float, float, float, float] = (1.0, 10.0, 0.2, 1.0)  # standard deviations [rad, m, rad/s, m/s]
+    widest: tuple[float, ...] = field(default=(1.0, 10.0, 0.2, 1.0), kw_only=True)  # [rad, m, rad/s, m/s]
     turn: float | None = pose_motion.TURN  # [rad] of the longest stage, or None: one step, whatever the angle
     _slices: list[slice] = field(init=False, repr=False)
-    _noisy: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
+        super().__post_init__()
         psd = np.asarray(self.wrench_psd, float)
         psd = check.covariance("wrench_psd", psd[..., None] * np.eye(6) if psd.ndim < 2 else psd, 6)
         check.one_of("method", self.method, pose_motion.METHODS)
-        between("gate_probability", self.gate_probability, 0.0, 1.0)
-        check.positive("patience", self.patience)
-        check.positive("inflation", self.inflation)
-        check.positive("widest", self.widest)
         check.positive("turn", pose_motion.TURN if self.turn is None else self.turn)
         kinds: list[type[ExtraState]] = [type(extra) for extra in self.extras]
         for kind in kinds:
@@ -81,7 +72,7 @@ class DqEkf:
         store(self, M=check.inertia6("M", self.M), wrench_psd=psd, extras=tuple(self.extras))
         ends = np.cumsum([0, *(extra.size for extra in self.extras)]).tolist()
         slices = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-        store(self, _slices=slices, _noisy=bool(psd.any()))
+        store(self, _slices=slices, noisy=bool(psd.any()))
 
     @classmethod
     def of(cls, mass: Array, r_g: Array, J_com: Array, **options: Any) -> DqEkf:
@@ -106,7 +97,7 @@ class DqEkf:
         whole = np.zeros((*lead, self.size, self.size))
         whole[..., :12, :12], whole[..., 12:, 12:] = C, np.zeros((k, k)) if C_extras is None else C_extras
         p, chi, e = (np.array(np.broadcast_to(a, (*lead, np.shape(a)[-1])), float) for a in (x.dq_IB, x.chi_B, values))
-        return PoseBelief(p, chi, e, whole, np.zeros(lead), np.zeros(lead))
+        return PoseBelief(p, chi, e, whole, np.zeros((*lead, watch_size(6))), np.zeros(lead), np.zeros(lead))
 
     def state(self, belief: PoseBelief) -> PoseState:
         """Return pose and twist."""
@@ -114,8 +105,12 @@ class DqEkf:
 
     def error(self, belief: PoseBelief, truth: Any) -> tuple[Array, Array]:
         """Return the error (dxi, dchi) of the truth in the filter's own chart, and its covariance: for NEES."""
+        C = belief.C[..., :12, :12]
+        if self.chart == "conserved" and self._unknown is None:
+            given = self.inertia(belief), truth.dq_IB, truth.chi_B
+            return conserved_pose.conserved_error(belief.dq_IB, belief.chi_B, C, *given), C
         xi = dual_quaternion.log(dual_quaternion.mul(dual_quaternion.conj(belief.dq_IB), truth.dq_IB))
-        return np.concatenate([xi, truth.chi_B - belief.chi_B], axis=-1), belief.C[..., :12, :12]
+        return np.concatenate([xi, truth.chi_B - belief.chi_B], axis=-1), C
 
     def extra(self, belief: PoseBelief, name: str) -> Array:
         """Return the estimate of one of the extra states."""
@@ -129,21 +124,11 @@ class DqEkf:
             M = M if dJ is None else deviated(M, dJ)
         return M
 
-    def predict(
-        self, belief: PoseBelief, wrench_B: Array | None, h: Array, about: PoseBelief | None = None
-    ) -> PoseBelief:
-        """Move over h under a wrench about the reference point, constant in body axes; None is free flight.
-
-        `about` is a better state to linearise about than the estimate, if there is one: see `advance`.
-        """
-        at = belief if about is None else about
-        if about is None:
-            dq_IB, chi_B, F, Q, B = self._flown(at, belief.C, wrench_B, h)
-            return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=self._propagated(belief.C, F, Q, B, h))
-        end, *whole = self.transition(at, belief.C, wrench_B, h)
-        kernel, states = relinearised_kernel(self.size), (at.dq_IB, vector(at), end.dq_IB, vector(end))
-        dq_IB, x, C = kernel(belief.dq_IB, vector(belief), belief.C, *states, *whole)
-        return belief._replace(dq_IB=dq_IB, chi_B=x[..., :6], extras=x[..., 6:], C=C)
+    def predict(self, belief: PoseBelief, wrench_B: Array | None, h: Array) -> PoseBelief:
+        """Move over h under a wrench about the reference point, constant in body axes; None is free flight."""
+        dq_IB, chi_B, F, Q, B = self._flown(belief, belief.C, wrench_B, h)
+        C = self._propagated(belief.C, F, Q, B, h)
+        return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=C, idle=belief.idle + h)
 
     def transition(self, at: PoseBelief, C: Array, wrench_B: Array | None, h: Array) -> tuple[PoseBelief, Array, Array]:
         """Return the state after h from one that is known by C, and F and Q over all states."""
@@ -160,30 +145,12 @@ class DqEkf:
         return dq_IB, chi_B, F, self._noise(*step, h), self._gains(G, *step, h)
 
     def advance(
-        self,
-        belief: PoseBelief,
-        wrench_B: Array | None,
-        h: Array,
-        sensor: Any,
-        measurement: Any,
-        env: Any = None,
-        iterations: int = 2,
-        gated: bool = True,
-    ) -> tuple[PoseBelief, Innovation]:
-        """Predict over h and update, the motion linearised again about what the measurement says.
-
-        While the twist is badly known and h is long, the motion is not linear over the errors: 0.5 deg/s over 10 s make
-        the covariance of `predict` and `update` too small for good. Every iteration moves the result back by h and
-        begins anew about that state (an iterated smoother of one interval).
-        """
-        predicted = self.predict(belief, wrench_B, h)
-        for _ in range(iterations):
-            guess, _ = self.update(predicted, sensor, measurement, env, gated)
-            wrench, M = self._input(guess, wrench_B), self.inertia(guess)
-            back = pose_motion.move(self.method, *self.state(guess), wrench, M, -np.asarray(h), self.turn)[:2]
-            about = belief._replace(dq_IB=back[0], chi_B=back[1], extras=guess.extras)
-            predicted = self.predict(belief, wrench_B, h, about)
-        return self.update(predicted, sensor, measurement, env, gated)
+        self, belief: PoseBelief, wrench_B: Array | None, h: Array, readings: Readings, env: Any = None,
+        iterations: int = MOST, gated: bool = True,
+    ) -> tuple[PoseBelief, list[Innovation]]:  # fmt: skip
+        """Predict over h and update with (sensor, measurement) pairs, all at once, linearised as often as is needed."""
+        ways = Ways(lambda: self.predict(belief, wrench_B, h), lambda at, C: self.transition(at, C, wrench_B, h))
+        return self._over(belief, ways, h, readings, env, iterations, gated)
 
     def _propagated(self, C: Array, F: Array, Q: Array, B: Array, h: Array) -> Array:
         if not self.extras:
@@ -200,7 +167,7 @@ class DqEkf:
         return whole
 
     def _noise(self, chi_B: Array, chi_next: Array, wrench_B: Array | None, M: Array, h: Array) -> Array:
-        if not self._noisy:
+        if not self.noisy:
             return NOTHING
         wrench_B = pose_motion.FREE if wrench_B is None else wrench_B
         return wrench_noise(chi_B, chi_next, wrench_B, M, self.wrench_psd, h)
@@ -227,32 +194,37 @@ class DqEkf:
                 gains.append(np.zeros((*chi_next.shape[:-1], 12, extra.size)))
         return np.concatenate(gains, axis=-1)
 
-    def update(
-        self, belief: PoseBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
-    ) -> tuple[PoseBelief, Innovation]:
-        """Correct with a measurement (z, valid); trials where it is not valid stay as they are.
+    # What the state is, for `GroupFilter`
 
-        `gated=False` lets all valid measurements in, as is right while a rate is still being acquired.
-        """
-        expected, H = self._expect(belief, sensor, env)
-        y, valid = sensor.residual(measurement[0], expected.z), as_numbers(measurement[1])
-        limit = gate(self.gate_probability, H.shape[-2]) if gated else np.inf
-        limits = np.array([limit, self.patience, self.inflation, *self.widest])
-        dq_IB, x, C, rejected, recoveries, S, nis, used = correction_kernel(self.size, H.shape[-2])(
-            belief.dq_IB, vector(belief), belief.C, belief.rejected, belief.recoveries,
-            H, expected.R, y, valid, limits,
-        )  # fmt: skip
-        belief = PoseBelief(dq_IB, x[..., :6], x[..., 6:], C, rejected, recoveries)
-        return belief, Innovation(y, S, nis, used > 0.0)
+    @property
+    def _unknown(self) -> conserved_pose.Unknown:
+        """Where the inertia is among the extra states."""
+        for extra, part in zip(self.extras, self._slices, strict=True):
+            if isinstance(extra, Inertia):
+                return part.start, extra.form
+        return None
 
-    def _expect(self, belief: PoseBelief, sensor: Any, env: Any) -> tuple[Any, Array]:
-        """Return the sensor's prediction, and its H over (dxi, dchi, extras)."""
+    @property
+    def _space(self) -> Space:
+        return pose_space(self.chart, self._unknown if self.chart == "conserved" else None)
+
+    def vector(self, belief: PoseBelief) -> Array:
+        """Return (chi, extras)."""
+        return vector(belief)
+
+    def placed(self, belief: PoseBelief, q: Array, x: Array) -> PoseBelief:
+        """Return the belief at another pose and (chi, extras)."""
+        return belief._replace(dq_IB=q, chi_B=x[..., :6], extras=x[..., 6:])
+
+    def _given(self, belief: PoseBelief) -> tuple[Array, ...]:
+        return (self.inertia(belief),)
+
+    def _expect(self, belief: PoseBelief, sensor: Any, env: Any) -> Prediction:
         for extra, part in zip(self.extras, self._slices, strict=True):
             if extra.is_bias_of(sensor):
-                expected = sensor.predict(belief, env, bias=belief.extras[..., part])
-                return expected, self._wide(expected.H, part, sensor.H_bias)
-        expected = sensor.predict(belief, env)
-        return expected, self._wide(expected.H, slice(0, 0), 0.0) if self.extras else expected.H
+                z, H, R = sensor.predict(belief, env, bias=belief.extras[..., part])
+                return Prediction(z, self._wide(H, part, sensor.H_bias), R)
+        return sensor.predict(belief, env)
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
         """Return H over (dxi, dchi, extras), of which one part is a bias of the sensor."""

@@ -25,7 +25,7 @@ from gnc import check, lie, quaternion
 from gnc.batch import Kernel, as_numbers, batched, blank, maximum, where
 from gnc.errors import InputError
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
-from gnc.estimators.mekf_kernels import FORGIVEN
+from gnc.estimators.recovery import FORGIVEN
 from gnc.linalg import block, identity, inv3, zeros
 from gnc.models.parameters import between
 from gnc.models.sensors import Gyro, Magnetometer, Measurement, Prediction

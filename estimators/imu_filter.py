@@ -162,9 +162,11 @@ def surveyed(rows: Array, dt: float, chunk: int = 16384) -> ImuNoise:
     return survey.noise()
 
 
-def passed(imu: ImuFilter, rows: Array, chunk: int = 16384) -> Iterator[tuple[int, State, Told]]:
+def passed(
+    imu: ImuFilter, rows: Array, chunk: int = 16384, q_IB: Array | None = None
+) -> Iterator[tuple[int, State, Told]]:
     """Run over all rows; per chunk its first row, a copy of the state before it, and what is told."""
-    state, window = first_state(imu, rows), RestSurvey(imu.dt).window
+    state, window = first_state(imu, rows, q_IB), RestSurvey(imu.dt).window
     for start in range(0, len(rows), chunk):
         before = type(state)(*(part.copy() for part in state))
         past = min(start, window)

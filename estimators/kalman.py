@@ -126,15 +126,14 @@ def gated(S: Array, r: Array, valid: Array, gates: Array, sizes: tuple[int, ...]
     return array(nis), array(used)
 
 
-def without_unused(
-    H: Array, r: Array, S: Array, R: Array, used: Array, sizes: tuple[int, ...]
-) -> tuple[Array, Array, Array]:
-    """Return H, residual and S with the rows of unused sensors zero, as if they measured nothing."""
+def without_unused(H: Array, r: Array, S: Array, used: Array, sizes: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    """Return H, residual and S with the rows of unused sensors zero, those of S one, as if they measured nothing."""
     rows = array([u for u, size in zip(used, sizes, strict=True) for _ in range(size)])
     m, n = H.shape
     H = array([where(rows[i] > 0.0, H[i], zeros(n)) for i in range(m)])
     r = array([where(rows[i] > 0.0, r[i], 0.0) for i in range(m)])
-    S = array([[where((rows[i] > 0.0) & (rows[j] > 0.0), S[i, j], R[i, j]) for j in range(m)] for i in range(m)])
+    both = [[(rows[i] > 0.0) & (rows[j] > 0.0) for j in range(m)] for i in range(m)]
+    S = array([[where(both[i][j], S[i, j], float(i == j)) for j in range(m)] for i in range(m)])
     return H, r, S
 
 

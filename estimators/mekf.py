@@ -10,7 +10,9 @@ coordinates: `attitude_belief`.
     belief = mekf.predict(belief, tau_B, h)                       any h: measurements may come at any time
     belief, innovation = mekf.update(belief, sensor, sensor.measure(truth, env, noise), env)
 
-Over long intervals from a bad start, `advance` does both halves better.
+Over long intervals, or from a bad start, `advance` does both halves better. chart = 'conserved' corrects where the
+constants of the motion are linear (`conserved_chart`) and stays honest at any rate, for any time; with the inertia
+among the states, energy is no function that is known, and the chart is the usual one. 'invariant' is a comparator.
 
 Source: QVI section IX for the variational process model; Lefferts, Markley and Shuster, J. Guidance 5 (1982) 417, and
 Markley, J. Guidance 26 (2003) 311, for the multiplicative error.
@@ -18,36 +20,33 @@ Markley, J. Guidance 26 (2003) 311, for the multiplicative error.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gnc import check
-from gnc.batch import as_numbers
+from gnc.batch import Kernel, as_numbers
 from gnc.errors import InputError
-from gnc.estimators import attitude_belief, relinearisation
+from gnc.estimators import attitude_belief
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.conserved_chart import conserved_error, conserved_inertial_error
+from gnc.estimators.corrections import Space
 from gnc.estimators.extra_states import ExtraState
-from gnc.estimators.kalman import Innovation, gate
-from gnc.estimators.mekf_kernels import (
-    augmented_kernel,
-    correction_kernel,
-    measuring_kernel,
-    start_kernel,
-    transition_kernel,
-)
+from gnc.estimators.group_filter import MOST, GroupFilter, Readings, Ways
+from gnc.estimators.kalman import Innovation
+from gnc.estimators.mekf_kernels import attitude_space, augmented_kernel, start_kernel, transition_kernel
 from gnc.estimators.process_model import FINER, Automatic, ByName, ProcessModel, middle
 from gnc.estimators.process_noise import NOTHING, torque_noise
+from gnc.estimators.recovery import watch_size
 from gnc.integrators.composition import SUZUKI4, largest_stage
 from gnc.integrators.substeps import count
 from gnc.integrators.table import attitude_method
 from gnc.models import rates
-from gnc.models.parameters import between, store
+from gnc.models.parameters import store
+from gnc.models.sensors.interface import Prediction
 from gnc.models.states import AttitudeState
 
 Array = Any
@@ -57,44 +56,32 @@ UNIT = np.eye(3)
 
 
 @dataclass(frozen=True, eq=False)
-class Mekf:
-    """The filter's parameters; `Belief` is its state.
-
-    Recovery: once the gate has refused `patience` valid measurements (an accepted one makes up for half a refusal), the
-    covariance of attitude and momentum is multiplied by `inflation`, but to no more than `widest`; `Belief.recoveries`
-    counts that.
-    """
+class Mekf(GroupFilter):
+    """The filter's parameters; `Belief` is its state. Gate and recovery: `GroupFilter`."""
 
     J: Array  # (..., 3, 3) of body and wheels together, body axes [kg m^2]
     method: str = "auto"  # or one of the attitude methods; `process` tells what it means
     torque_psd: Array = 0.0  # (..., 3, 3), or a number for all axes: of the unknown torque, body axes [N^2 m^2 s]
     extras: tuple[ExtraState, ...] = ()
-    gate_probability: float = 0.999  # with which a good measurement passes; 1 lets all in
-    patience: int = 8
-    inflation: float = 100.0
-    widest: tuple[float, float] = (1.0, 0.2)  # standard deviations [rad], [rad/s] up to which it is inflated
+    widest: tuple[float, ...] = field(default=(1.0, 0.2), kw_only=True)  # [rad], [rad/s]
     substeps: bool = True  # False: one step of the method, whatever the angle
     allow_unphysical: bool = False  # for a J that is off: an estimate may break the triangle inequality
+    CHARTS: ClassVar[tuple[str, ...]] = ("usual", "conserved", "invariant")
     _extra: Augmentation = field(init=False, repr=False)
-    _noisy: bool = field(init=False, repr=False)
-    _recovery: tuple[float, ...] = field(init=False, repr=False)
     process: ProcessModel = field(init=False, repr=False)  # what moves the belief; str(process) says how
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
+        super().__post_init__()
         psd = np.asarray(self.torque_psd, float)
         psd = check.covariance("torque_psd", psd * UNIT if psd.ndim == 0 else psd, 3)
         J = check.inertia("J", self.J, allow_unphysical=self.allow_unphysical)
-        between("gate_probability", self.gate_probability, 0.0, 1.0)
-        for name in ("patience", "inflation", "widest"):
-            check.positive(name, getattr(self, name))
-        store(self, J=J, torque_psd=psd, extras=tuple(self.extras), _noisy=bool(psd.any()))
-        store(self, widest=tuple(map(float, self.widest)), _extra=Augmentation(self.extras))
-        store(self, _recovery=(self.patience, self.inflation, *self.widest))
+        store(self, J=J, torque_psd=psd, extras=tuple(self.extras), noisy=bool(psd.any()))
+        store(self, _extra=Augmentation(self.extras))
         store(self, process=self._chosen())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.size} states, method={self.method!r}: {self.process})"
+        return f"{type(self).__name__}({self.size} states, {self.chart} chart, method={self.method!r}: {self.process})"
 
     def _chosen(self) -> ProcessModel:
         """Return what moves the belief."""
@@ -103,7 +90,7 @@ class Mekf:
     @property
     def conserved(self) -> bool:
         """Whether the chart keeps the constants of the motion linear: see `conserved_chart`."""
-        return False
+        return self.chart == "conserved" and not self._extra.changes_rate
 
     @property
     def size(self) -> int:
@@ -123,8 +110,7 @@ class Mekf:
         values = more[0] if more else np.zeros((*np.shape(q_IB)[:-1], 0))
         J = self._extra.inertia(self.J, values)
         C = attitude_belief.from_rates(self.size)(C, J, self._by_momentum(w_B, values))
-        zero = np.zeros(np.shape(q_IB)[:-1])
-        return Belief(q_IB, rates.to_momentum(w_B, J, rho_B), rho_B, values, C, zero, zero.copy())
+        return at_rest(q_IB, rates.to_momentum(w_B, J, rho_B), rho_B, values, C)
 
     def state(self, belief: Belief) -> AttitudeState:
         """Return attitude and rate."""
@@ -182,18 +168,18 @@ class Mekf:
         if self.extras:
             return self._predict_with_extras(belief, tau_B, h, rho_end, env)
         q_IB, P_B, C = self.process.move(belief.q_IB, belief.P_B, belief.C, tau_B, self.J, belief.rho_B, rho_end, h)
-        if self._noisy:
+        if self.noisy:
             C = C + self._torque_noise(belief.P_B, tau_B, self.J, middle(belief.rho_B, rho_end), h)
-        return Belief(q_IB, P_B, rho_end, belief.extras, C, belief.rejected, belief.recoveries)
+        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C, idle=belief.idle + h)
 
     def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
-        return torque_noise(P_B, tau_B, J, rho, self.torque_psd, h) if self._noisy else NOTHING
+        return torque_noise(P_B, tau_B, J, rho, self.torque_psd, h) if self.noisy else NOTHING
 
     def _predict_with_extras(self, belief: Belief, tau_B: Array, h: Array, rho_end: Array, env: Any) -> Belief:
         """Kick by the estimated torques at both ends; the steady one and the inertia act in the step itself."""
         q_IB, P_B, given = self._kicked(belief, belief.C, tau_B, h, rho_end, env)
         C = augmented_kernel(self._extra.size)(belief.C, *given)
-        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C)
+        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C, idle=belief.idle + h)
 
     def _kicked(
         self, at: Belief, C: Array, tau_B: Array, h: Array, rho_end: Array, env: Any
@@ -209,14 +195,17 @@ class Mekf:
         return q_IB, rates.kick(P_1, end.tau_B, h), given
 
     def transition(
-        self, at: Belief, C: Array, tau_B: Array, h: Array, rho_end: Array, env: Any
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return attitude and momentum after h from a state that is known by C, and F and Q over all states."""
+        self, at: Belief, C: Array, tau_B: Array, h: Array, rho_B: Array | None = None, env: Any = None
+    ) -> tuple[Belief, Array, Array]:
+        """Return the state after h from one that is known by C, and F and Q over all states."""
+        rho_end = at.rho_B if rho_B is None else rho_B
         if self.extras:
             q_IB, P_B, given = self._kicked(at, C, tau_B, h, rho_end, env)
-            return q_IB, P_B, *transition_kernel(self._extra.size)(*given)
-        q_IB, P_B, F = self.process.transition(at.q_IB, at.P_B, C, tau_B, self.J, at.rho_B, rho_end, h)
-        return q_IB, P_B, F, self._torque_noise(at.P_B, tau_B, self.J, middle(at.rho_B, rho_end), h)
+            F, Q = transition_kernel(self._extra.size)(*given)
+        else:
+            q_IB, P_B, F = self.process.transition(at.q_IB, at.P_B, C, tau_B, self.J, at.rho_B, rho_end, h)
+            Q = self._torque_noise(at.P_B, tau_B, self.J, middle(at.rho_B, rho_end), h)
+        return at._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end), F, Q
 
     def _stages(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> tuple[Array, Sequence[float]]:
         """Return the substeps and stages by which the derivative for J is taken: those of 'vi2', or of 'vi4'."""
@@ -224,64 +213,47 @@ class Mekf:
         finer = FINER * largest_stage(stages)
         return (count(P_B, tau_B, J, rho, h, finer) if self.substeps else np.ones(())), stages
 
-    def flown_again(self, end: Belief, tau_B: Array, h: Array) -> tuple[Array, ...]:
-        """Return the attitude and momentum that lead to a belief in h, those they lead to, and F and Q between."""
-        q_0, P_0, *_ = self.transition(end, end.C, tau_B, -np.asarray(h), end.rho_B, None)
-        return q_0, P_0, *self.transition(end._replace(q_IB=q_0, P_B=P_0), end.C, tau_B, h, end.rho_B, None)
-
-    # Update
-
-    def update(
-        self, belief: Belief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
-    ) -> tuple[Belief, Innovation]:
-        """Correct with a measurement (z, valid); trials where it is not valid stay as they are.
-
-        `gated=False` lets all valid measurements in, as is right while a rate is still being acquired.
-        """
-        J, vector, valid = self.J, belief.P_B, as_numbers(measurement[1])
-        if self.extras:
-            J, vector = self.inertia(belief), np.concatenate([belief.P_B, belief.extras], axis=-1)
-        state = belief.q_IB, vector, belief.C, belief.rejected, belief.recoveries, J, belief.rho_B
-        probability = self.gate_probability if gated else 1.0
-        if hasattr(sensor, "expected") and not self._extra.changes_rate and not self._extra.has_bias_of(sensor):
-            kernel, arguments = sensor.expected(6, env)
-            M = self._extra.by_momentum(None, belief.extras)
-            limits = limits_of(probability, kernel.layout.outs[1][0], self._recovery)
-            correct = measuring_kernel(kernel, self.size, self.conserved)
-            *moved, y = correct(*state, M, *arguments, measurement[0], valid, limits)
-        else:
-            x = AttitudeState(belief.q_IB, rates.to_rate(belief.P_B, J, belief.rho_B))
-            z_expected, H, R = self._extra.expect(sensor, x, env, belief.extras)
-            y, limits = sensor.residual(measurement[0], z_expected), limits_of(probability, H.shape[-2], self._recovery)
-            M = self._extra.by_momentum(x.w_B, belief.extras)
-            moved = correction_kernel(self.size, *H.shape[-2:], self.conserved)(*state, M, H, R, y, valid, limits)
-        q_IB, vector, C, rejected, recoveries, S, nis, used = moved
-        P_B, extras = (vector[..., :3], vector[..., 3:]) if self.extras else (vector, belief.extras)
-        belief = Belief(q_IB, P_B, belief.rho_B, extras, C, rejected, recoveries)
-        return belief, Innovation(y, S, nis, used > 0.0)
-
-    # Both, over long intervals
-
     def advance(
-        self,
-        belief: Belief,
-        tau_B: Array,
-        h: Array,
-        readings: Sequence[tuple[Any, Any]],
-        env: Any = None,
-        iterations: int = 2,
-        gated: bool = True,
-    ) -> tuple[Belief, list[Innovation]]:
-        """Predict over h and update with (sensor, measurement) pairs, the motion linearised again about the result.
+        self, belief: Belief, tau_B: Array, h: Array, readings: Readings, env: Any = None, iterations: int = MOST,
+        gated: bool = True, rho_B: Array | None = None,
+    ) -> tuple[Belief, list[Innovation]]:  # fmt: skip
+        """Predict over h and update with (sensor, measurement) pairs, all at once, linearised as often as is needed."""
+        rho_end = belief.rho_B if rho_B is None else np.broadcast_to(np.asarray(rho_B, float), belief.rho_B.shape)
+        ways = Ways(
+            lambda: self.predict(belief, tau_B, h, rho_end, env),
+            lambda at, C: self.transition(at, C, tau_B, h, rho_end, env),
+        )
+        return self._over(belief, ways, h, readings, env, iterations, gated)
 
-        See `relinearisation`. Without extra states; the wheels keep their momentum.
-        """
-        if self.extras:
-            raise InputError("extras: advance has none; use predict and update")
-        return relinearisation.advance(self, belief, tau_B, h, readings, env, iterations, gated)
+    # What the state is, for `GroupFilter`
+
+    @property
+    def _space(self) -> Space:
+        return attitude_space("usual" if self._extra.changes_rate else self.chart)
+
+    def vector(self, belief: Belief) -> Array:
+        """Return (P, extras)."""
+        return np.concatenate([belief.P_B, belief.extras], axis=-1) if self.extras else belief.P_B
+
+    def placed(self, belief: Belief, q: Array, x: Array) -> Belief:
+        """Return the belief at another attitude and (P, extras)."""
+        P_B, extras = (x[..., :3], x[..., 3:]) if self.extras else (x, belief.extras)
+        return belief._replace(q_IB=q, P_B=P_B, extras=extras)
+
+    def _given(self, belief: Belief) -> tuple[Array, ...]:
+        w_B = self.state(belief).w_B if self._extra.changes_rate else None
+        return self.inertia(belief), belief.rho_B, self._extra.by_momentum(w_B, belief.extras)
+
+    def _expect(self, belief: Belief, sensor: Any, env: Any) -> Prediction:
+        return self._extra.expect(sensor, self.state(belief), env, belief.extras)
+
+    def _kernel_of(self, sensor: Any, env: Any) -> tuple[Kernel, tuple[Array, ...]] | None:
+        if not hasattr(sensor, "expected") or self._extra.changes_rate or self._extra.has_bias_of(sensor):
+            return None
+        return sensor.expected(6, env)
 
 
-@functools.cache
-def limits_of(probability: float, m: int, recovery: tuple[float, ...]) -> Array:
-    """Return the numbers by which a measurement is refused and a trial recovers, as the kernel takes them."""
-    return np.array([gate(probability, m), *recovery], float)
+def at_rest(q_IB: Array, P_B: Array, rho_B: Array, extras: Array, C: Array) -> Belief:
+    """Return a belief that nothing was measured of yet."""
+    lead = np.shape(C)[:-2]
+    return Belief(q_IB, P_B, rho_B, extras, C, np.zeros((*lead, watch_size(3))), np.zeros(lead), np.zeros(lead))

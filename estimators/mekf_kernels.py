@@ -1,24 +1,20 @@
-"""The two halves of the attitude filter as kernels: propagate the covariance, correct with a measurement."""
+"""What the kernels of attitude filters are made of: how the covariance moves, and the charts of their corrections."""
 
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, minimum, where
-from gnc.batch.layout import Layout
 from gnc.estimators.conserved_chart import retract
-from gnc.estimators.kalman import propagated, symmetric_product, update_kernel
-from gnc.lie import so3_right_jacobian
+from gnc.estimators.corrections import Space
+from gnc.estimators.kalman import propagated
+from gnc.lie import se3_left_jacobian, so3_right_jacobian
 from gnc.linalg import block, cross, identity, skew, solve3, zeros
 
-FORGIVEN = 0.5  # refusals that one accepted measurement makes up for: one of two sensors may agree for ever
-CORRELATED = 1.0 + 1e-9  # square of a correlation, with round-off
 SMALLEST = 1e-200  # stands for zero in a denominator
-LARGEST = 1e150  # beyond, the covariance of a trial has diverged: its products would overflow
 
 
 @functools.cache
@@ -83,34 +79,6 @@ def transition_kernel(k: int) -> Kernel:
     return transition
 
 
-@functools.cache
-def correction_kernel(n: int, m: int, columns: int, conserved: bool = False) -> Kernel:
-    """Return the kernel of an update with m measurements of a state of n numbers.
-
-    x = (P, extras); limits = (gate, patience, inflation, widest angle, widest rate); H is over (a, dw, extras), or its
-    first columns where the others are zero, with dw = J^-1 M (dP, dextras). Beyond the Kalman update: R grows by what H
-    leaves out (`curvature`); the state moves by `_retracted`, or in the conserved chart;
-    after `patience` refusals `_inflated`; a trial whose covariance is not positive or overflows becomes NaN.
-    """
-    update = update_kernel(n, m)
-
-    @batched(
-        f"(4),({n - 3}),({n},{n}),(),(),(3,3),(3),(3,{n - 3}),({m},{columns}),({m},{m}),({m}),(),(5)"
-        f"->(4),({n - 3}),({n},{n}),(),(),({m},{m}),(),()"
-    )
-    def correct(q_IB, x, C, rejected, recoveries, J, rho_B, M, H, R, y, valid, limits):
-        H, R, was_good = over_momentum(H, J, M, n), R + curvature(H[:, :3], C[:3, :3]) * identity(m), _healthy(C)
-        d, C_used, S, nis, used = update(C, H, R, y, valid, limits[0])
-        took = used > 0.0
-        *moved, reset = in_chart(q_IB, x, d, C, C, J, rho_B, conserved)
-        C = where(took, symmetric_product(reset, C_used), C)
-        q_IB, x = (where(took, new, old) for new, old in zip(moved, (q_IB, x), strict=True))
-        good = was_good & ((nis >= 0.0) | (valid == 0.0))
-        return *watched(q_IB, x, C, good, rejected, recoveries, J, [valid], [used], limits[1:]), S, nis, used
-
-    return correct
-
-
 def over_momentum(H, J, M, n):
     """Return H over (a, dP, extras) from that over (a, dw, extras), or its first columns: dw = J^-1 M (dP, dextras)."""
     m, columns = H.shape
@@ -118,46 +86,6 @@ def over_momentum(H, J, M, n):
     by_momentum = H[:, 3:6] @ solve3(J, M)
     by_momentum[:, 3:] = by_momentum[:, 3:] + H[:, 6:]
     return np.concatenate([H[:, :3], by_momentum], axis=1)
-
-
-def watched(q_IB, x, C, good, rejected, recoveries, J, valid, used, limits):
-    """Return belief and counts after the sensors' measurements: inflated where too many were refused, NaN where lost.
-
-    limits = (patience, inflation, widest angle, widest rate).
-    """
-    patience, inflation, *widest = limits
-    for there, took in zip(valid, used, strict=True):
-        counted = where(took > 0.0, maximum(rejected - FORGIVEN, 0.0), rejected + 1.0)
-        rejected = where(there > 0.0, counted, rejected)
-    recover = rejected >= patience
-    C = where(recover, _inflated(C, J, inflation, widest), C)
-    good = good & _healthy(C)
-    state = where(good, q_IB, math.nan), where(good, x, math.nan), where(good, C, math.nan)
-    return *state, where(recover, 0.0, rejected), where(recover, recoveries + 1.0, recoveries)
-
-
-@functools.cache
-def measuring_kernel(predict: Kernel, n: int, conserved: bool = False) -> Kernel:
-    """Return the kernel of an update that predicts the measurement too, by a sensor's kernel q, ... -> z, H, R.
-
-    Arguments are those of `correction_kernel`, with the sensor's and z in place of H, R and y; y comes last. What is
-    zero in H is known when the kernel is traced, and costs nothing.
-    """
-    given = ",".join(f"({','.join(map(str, core))})" for core in predict.layout.ins[1:])
-    m, columns = predict.layout.outs[1]
-    correct = correction_kernel(n, m, columns, conserved)
-
-    def measure(q_IB, x, C, rejected, recoveries, J, rho_B, M, *more):
-        *arguments, z, valid, limits = more
-        expected, H, R = predict(q_IB, *arguments)
-        y = z - expected
-        return *correct(q_IB, x, C, rejected, recoveries, J, rho_B, M, H, R, y, valid, limits), y
-
-    belief, after = f"(4),({n - 3}),({n},{n}),(),()", f"({m},{m}),(),(),({m})"
-    layout = f"{belief},(3,3),(3),(3,{n - 3}),{given},({m}),(),(5)->{belief},{after}"
-    state = ("q_IB", "x", "C", "rejected", "recoveries", "J", "rho_B", "M")
-    names = (*state, *predict.layout.names[1:], "z", "valid", "limits")
-    return Kernel(measure, Layout.parse(layout, names))
 
 
 def _trace(A):
@@ -180,35 +108,18 @@ def curvature(H_a, C_a):
     return blind * minimum(half * half, 1.0)
 
 
-def _inflated(C, J, inflation, widest):
-    """Return C with attitude and momentum up to `inflation` times as uncertain, but no wider than `widest`.
+def _invariant(q_IB, x, d):
+    """Return the state moved by the exponential of SE(3), attitude and inertial momentum its element, and the reset.
 
-    widest: standard deviations of angle [rad] and rate [rad/s] per axis. The correlations between attitude, momentum
-    and extra states go: they were those of a wrong attitude.
+    The errors (a, dP) are those of the right-invariant filter, in body axes: q <- q exp(a/2), P <- P + J_r(a) dP. In
+    inertial axes H of a measured vector then does not depend on the estimate. A comparator.
+    Source: Barrau and Bonnabel, IEEE Trans. Automatic Control 62 (2017) 1797.
     """
-    C_w = solve3(J, solve3(J, C[3:6, 3:6]).T)
-    angle, rate = (
-        maximum(minimum(inflation, 3.0 * limit * limit / _trace(V)), 1.0)
-        for limit, V in zip(widest, (C[:3, :3], C_w), strict=True)
-    )
-    wide = zeros(*C.shape)
-    wide[:3, :3], wide[3:6, 3:6], wide[6:, 6:] = angle * C[:3, :3], rate * C[3:6, 3:6], C[6:, 6:]
-    return wide
-
-
-def _healthy(C):
-    """Tell whether all variances are positive, none has overflowed, and no correlation exceeds 1."""
-    good = C[0, 0] > 0.0
-    for i in range(len(C)):
-        good = good & (C[i, i] > 0.0) & (C[i, i] < LARGEST)
-        for j in range(i):
-            good = good & (C[i, j] * C[i, j] <= CORRELATED * (C[i, i] * C[j, j]))
-    return good
-
-
-def in_chart(q_IB, x, d, C, C_known, J, rho_B, conserved):
-    """Return the state moved by d, and the reset, in the conserved chart, which takes C_known, or the usual one."""
-    return retract(q_IB, x, d, C_known, J, rho_B) if conserved else _retracted(q_IB, x, d, C)
+    turn = quaternion.exp(d[:3])
+    P_new, R = x[:3] + so3_right_jacobian(d[:3]) @ d[3:6], quaternion.to_matrix(turn).T
+    reset = identity(len(d))
+    reset[:6, :6] = block([[R, zeros(3, 3)], [zeros(3, 3), R]]) @ se3_left_jacobian(d[:6])
+    return quaternion.normalize(quaternion.mul(q_IB, turn)), np.concatenate([P_new, x[3:] + d[6:]]), reset
 
 
 def _retracted(q_IB, x, d, C):
@@ -261,3 +172,32 @@ def start_kernel(k: int) -> Kernel:
         return q_IB, w_B, rho_B, whole, values
 
     return start_with_extras
+
+
+def _moved(chart, q_IB, x, d, C, C_used, given):
+    """Return the state moved by d in a chart, and the reset."""
+    J, rho_B, _ = given
+    if chart == "conserved":
+        return retract(q_IB, x, d, C_used, J, rho_B)
+    return _invariant(q_IB, x, d) if chart == "invariant" else _retracted(q_IB, x, d, C)
+
+
+def _spread(C, given):
+    """Return the traces of the covariances of attitude and rate."""
+    J = given[0]
+    return _trace(C[:3, :3]), _trace(solve3(J, solve3(J, C[3:6, 3:6]).T))
+
+
+@functools.cache
+def attitude_space(chart: str) -> Space:
+    """Return what kernels must know of attitude filters: x = (P, extras), given J, rho and M, dw = J^-1 M dx."""
+    return Space(
+        4, 3, "(3,3),(3),(3,{x})", ("J", "rho_B", "M"),
+        from_inertial=lambda q: quaternion.to_matrix(q).T,
+        own=lambda H, n, given: over_momentum(H, given[0], given[2], n),
+        blind=lambda H, C: curvature(H[:, :3], C[:3, :3]),
+        bent=lambda H, C: curvature(H[:, :3], C),
+        move=functools.partial(_moved, chart),
+        spread=_spread,
+        limits=2,
+    )  # fmt: skip

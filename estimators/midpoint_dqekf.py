@@ -35,13 +35,10 @@ def move(dq_IB: Array, chi_B: Array, M: Array, h: Array) -> tuple[Array, Array, 
 class MidpointDqEkf(DqEkf):
     """A `DqEkf` of a free body that knows no better."""
 
-    def predict(
-        self, belief: PoseBelief, wrench_B: Array | None, h: Array, about: PoseBelief | None = None
-    ) -> PoseBelief:
+    def _flown(self, at: PoseBelief, C: Array, wrench_B: Array | None, h: Array) -> tuple[Array, ...]:
         """Move a free body over h, in one step."""
-        dq_IB, chi_B, F = move(*self.state(belief), self.M, h)
-        Q = self._noise(belief.chi_B, chi_B, None, self.M, h)
-        return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=self._propagated(belief.C, F, Q, NO_EXTRAS, h))
+        dq_IB, chi_B, F = move(*self.state(at), self.M, h)
+        return dq_IB, chi_B, F, self._noise(at.chi_B, chi_B, None, self.M, h), NO_EXTRAS
 
 
 NO_EXTRAS = np.zeros((12, 0))

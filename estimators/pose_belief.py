@@ -18,7 +18,8 @@ class PoseBelief(NamedTuple):
     chi_B: Array  # (..., 6) twist [w, v] of the reference point, body axes [rad/s, m/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 12 + k, 12 + k) covariance of (dxi, dchi, extras)
-    rejected: Array  # (...) valid measurements in a row that the gate refused
+    watch: Array  # (..., 39) how much the filter doubts itself, see `recovery`
+    idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
 
     def _repr_html_(self) -> str:

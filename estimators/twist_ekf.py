@@ -21,11 +21,15 @@ import numpy as np
 
 from gnc import check, dual_quaternion, lie
 from gnc.batch import as_numbers, batched, where
-from gnc.estimators.dqekf_kernels import correction_kernel
-from gnc.estimators.kalman import Innovation, gate, symmetric_product
+from gnc.estimators.corrections import Space
+from gnc.estimators.dqekf_kernels import pose_space
+from gnc.estimators.group_filter import GroupFilter
+from gnc.estimators.kalman import symmetric_product
+from gnc.estimators.recovery import watch_size
 from gnc.estimators.wrench_noise import GAUSS
 from gnc.linalg import block, identity, zeros
-from gnc.models.parameters import between, store
+from gnc.models.parameters import store
+from gnc.models.sensors.interface import Prediction
 from gnc.notebook import of_belief
 
 Array = Any
@@ -38,7 +42,8 @@ class TwistBelief(NamedTuple):
     chi_B: Array  # (..., 6) the last twist, freed of its bias [rad/s, m/s]
     bias: Array  # (..., 6) of the measured twist
     C: Array  # (..., 12, 12) covariance of (dxi, db)
-    rejected: Array  # (...) valid measurements in a row that the gate refused
+    watch: Array  # (..., 39) how much the filter doubts itself, see `recovery`
+    idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
 
     def _repr_html_(self) -> str:
@@ -46,8 +51,8 @@ class TwistBelief(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TwistEkf:
-    """The filter's parameters; recovery after rejections is as in `DqEkf`.
+class TwistEkf(GroupFilter):
+    """The filter's parameters; gate and recovery: `GroupFilter`.
 
     A twist that drops out is bridged by the last one, which is then trusted as far as `coast_psd` says.
     """
@@ -55,54 +60,64 @@ class TwistEkf:
     twist_psd: Array = 0.0  # (..., 6) or a number: white noise of the measured twist [rad^2/s, m^2/s]
     walk_psd: Array = 0.0  # (..., 6) or a number: of what drives the bias [rad^2/s^3, m^2/s^3]
     coast_psd: Array = 1e-2  # (..., 6) or a number: white noise of the twist where none was measured
-    gate_probability: float = 0.999
-    patience: int = 5
-    inflation: float = 100.0
-    widest: tuple[float, float, float, float] = (1.0, 10.0, 0.2, 1.0)  # standard deviations [rad, m, rad/s, m/s]
+    widest: tuple[float, ...] = (1.0, 10.0, 0.2, 1.0)  # [rad, m, rad/s, m/s]
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
+        super().__post_init__()
         for name in ("twist_psd", "walk_psd", "coast_psd"):
             density = check.non_negative(name, getattr(self, name))
             store(self, **{name: density if density.ndim else np.full(6, density)})
-        between("gate_probability", self.gate_probability, 0.0, 1.0)
-        check.positive("patience", self.patience)
-        check.positive("inflation", self.inflation)
-        check.positive("widest", self.widest)
 
     def start(self, dq_IB: Array, C: Array, bias: Array = (0.0,) * 6) -> TwistBelief:
         """Return the belief before the first twist, with its covariance over (dxi, db)."""
         C = check.covariance("C", C, 12)
         lead = np.broadcast_shapes(np.shape(dq_IB)[:-1], np.shape(bias)[:-1], C.shape[:-2])
         p, b = (np.array(np.broadcast_to(a, (*lead, np.shape(a)[-1])), float) for a in (dq_IB, bias))
-        return TwistBelief(p, -b, b, np.array(np.broadcast_to(C, (*lead, 12, 12))), np.zeros(lead), np.zeros(lead))
+        watch = np.zeros((*lead, watch_size(6)))
+        C = np.array(np.broadcast_to(C, (*lead, 12, 12)))
+        return TwistBelief(p, -b, b, C, watch, np.zeros(lead), np.zeros(lead))
 
     def predict(self, belief: TwistBelief, z: Array, h: Array, valid: Array = True) -> TwistBelief:
         """Move over h at the measured twist (..., 6); zeros where there is no sensor for it."""
         densities = self.twist_psd, self.walk_psd, self.coast_psd
         state = belief.dq_IB, belief.chi_B, belief.C, belief.bias
         dq_IB, chi_B, C = _predict(*state, z, as_numbers(valid), *densities, h)
-        return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=C)
+        return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=C, idle=belief.idle + h)
 
     def transition(self, after: TwistBelief, h: Array) -> Array:
         """Return F (..., 12, 12) of the prediction over h that led to a belief."""
         return _transition(after.chi_B, h)
 
-    def update(
-        self, belief: TwistBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
-    ) -> tuple[TwistBelief, Innovation]:
-        """Correct with a measurement (z, valid) of any sensor but those that drive the filter."""
-        expected = sensor.predict(belief, env)
-        H = np.concatenate([expected.H[..., :6], -expected.H[..., 6:]], axis=-1)  # dchi = -db
-        y, m = sensor.residual(measurement[0], expected.z), H.shape[-2]
-        limit = gate(self.gate_probability, m) if gated else np.inf
-        limits = np.array([limit, self.patience, self.inflation, *self.widest])
-        dq_IB, bias, C, rejected, recoveries, S, nis, used = correction_kernel(12, m)(
-            belief.dq_IB, belief.bias, belief.C, belief.rejected, belief.recoveries,
-            H, expected.R, y, as_numbers(measurement[1]), limits,
-        )  # fmt: skip
-        chi_B = belief.chi_B + (belief.bias - bias)
-        return TwistBelief(dq_IB, chi_B, bias, C, rejected, recoveries), Innovation(y, S, nis, used > 0.0)
+    # What the state is, for `GroupFilter`
+
+    @property
+    def size(self) -> int:
+        """How many numbers the error state has."""
+        return 12
+
+    @property
+    def _space(self) -> Space:
+        return pose_space()
+
+    def vector(self, belief: TwistBelief) -> Array:
+        """Return the bias."""
+        return belief.bias
+
+    def placed(self, belief: TwistBelief, q: Array, x: Array) -> TwistBelief:
+        """Return the belief at another pose and bias."""
+        return belief._replace(dq_IB=q, chi_B=belief.chi_B + (belief.bias - x), bias=x)
+
+    def _given(self, belief: TwistBelief) -> tuple[Array, ...]:
+        return (NO_BODY,)
+
+    def _expect(self, belief: TwistBelief, sensor: Any, env: Any) -> Prediction:
+        """Return the prediction of any sensor but those that drive the filter: dchi = -db."""
+        z, H, R = sensor.predict(belief, env)
+        return Prediction(z, np.concatenate([H[..., :6], -H[..., 6:]], axis=-1), R)
+
+
+NO_BODY = np.zeros((6, 6))
 
 
 def _moved(chi, t):

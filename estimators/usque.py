@@ -19,7 +19,7 @@ Dynamics 26 (2003) 536.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,10 @@ from gnc import quaternion
 from gnc.batch import as_numbers, batched, copysign, jacobian
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
+from gnc.estimators.corrections import Space
+from gnc.estimators.kalman import Innovation
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.mekf_kernels import FORGIVEN
+from gnc.estimators.mekf_kernels import attitude_space
 from gnc.estimators.process_model import middle
 from gnc.linalg import array, zeros
 
@@ -70,13 +71,15 @@ def _left_over(change, d):
 _left_over_slope = jacobian(_left_over, "change")
 
 
-@batched("(6),(6,6)->(6,6)")
-def _referred(d, C):
-    """Return the covariance of the errors against the state corrected by d.
+def _move(q_IB, P_B, d, C, C_used, given):
+    """Return the state corrected by d, and the reset.
 
     The source leaves C as it is, which is wrong in second order, and costs convergence from large errors.
     """
-    return symmetric_product(_left_over_slope(zeros(6), d), C)
+    return *moved(q_IB, P_B, d), _left_over_slope(zeros(6), d)
+
+
+SPACE = replace(attitude_space("usual"), own=lambda H, n, given: H, blind=lambda H, C: 0.0, move=_move)
 
 
 def _sigma_errors(C: Array) -> Array:
@@ -122,7 +125,7 @@ class Usque(Mekf):
         errors = error_between(q[0], P[0], q, P)
         mean, C = _statistics(errors, self._torque_noise(belief.P_B, tau_B, self.J, rho, h))
         q_IB, P_B = moved(q[0], P[0], mean)
-        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C)
+        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C, idle=belief.idle + h)
 
     def update(
         self, belief: Belief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
@@ -132,30 +135,17 @@ class Usque(Mekf):
         The joint statistics of error and measurement are those of a linear sensor, H = C_yx C^-1 with noise
         S - H C H^T, whose Kalman gain is the C_xy S^-1 of sigma points.
         """
-        z, valid = measurement[0], as_numbers(measurement[1])
         centre = sensor.predict(self.state(belief), env)
         mean, joint = self._joint(belief, sensor, centre, env)
         C_xy = joint[..., :6, 6:]
         H = np.linalg.solve(joint[..., :6, :6], C_xy).swapaxes(-1, -2)
-        y, m = sensor.residual(z, centre.z) - mean[..., 6:], H.shape[-2]
-        limit, R = gate(self.gate_probability, m) if gated else np.inf, joint[..., 6:, 6:] - H @ C_xy
-        d, C, S, nis, used = update_kernel(6, m)(belief.C, H, R, y, valid, limit)
-        q_IB, P_B = moved(belief.q_IB, belief.P_B, np.where(np.isnan(mean[..., :1]), np.nan, d))
-        belief = belief._replace(q_IB=q_IB, P_B=P_B, C=_referred(d, C))
-        return self._watch(belief, used > 0.0, valid > 0.0), Innovation(y, S, nis, used > 0.0)
+        y, R = sensor.residual(measurement[0], centre.z) - mean[..., 6:], joint[..., 6:, 6:] - H @ C_xy
+        belief = belief._replace(C=np.where(np.isnan(mean[..., :1, None]), np.nan, belief.C))
+        return self.corrected(belief, H, 0.5 * (R + R.swapaxes(-1, -2)), y, as_numbers(measurement[1]), gated)
 
-    def _watch(self, belief: Belief, used: Array, valid: Array) -> Belief:
-        """Count refusals as `Mekf` does, and let the covariance grow where there were too many."""
-        rejected = np.where(used, np.maximum(belief.rejected - FORGIVEN, 0.0), belief.rejected + valid)
-        doubt, (angle, rate) = rejected >= self.patience, self.widest
-        moments = np.sqrt(np.diagonal(self.J @ self.J, axis1=-2, axis2=-1))
-        largest = np.concatenate([np.full(moments.shape, angle), rate * moments], axis=-1)
-        grown = grow_kernel(6)(belief.C, np.sqrt(self.inflation), largest)
-        return belief._replace(
-            C=np.where(doubt[..., None, None], grown, belief.C),
-            rejected=np.where(doubt, 0.0, rejected),
-            recoveries=belief.recoveries + doubt,
-        )
+    @property
+    def _space(self) -> Space:
+        return SPACE
 
     def _joint(self, belief: Belief, sensor: Any, centre: Any, env: Any) -> tuple[Array, Array]:
         """Return mean and covariance of the error and of the residual against the central point, joined."""

@@ -52,6 +52,7 @@ class Passage(NamedTuple):
     D: np.ndarray  # (rows, drawn)
     B: dict[str, np.ndarray]  # (rows, size) of each instrument that is due
     seen: Seen | None
+    waiting: Waiting  # before
 
 
 class _Kind(NamedTuple):
@@ -110,7 +111,7 @@ class LinearFlight:
         self._tangents: dict[tuple[int, bytes], _Tangent] = {}
         self.owner = self._symmetric()
         self.numbers = np.flatnonzero(self.owner == np.arange(len(self.owner)))  # places of the n numbers in slots
-        self._moving: np.ndarray = self._start_slopes[self.numbers].any(axis=1)
+        self._moving = np.any(self._start_slopes[self.numbers] != 0.0, axis=1)
 
     def _symmetric(self) -> np.ndarray:
         """Return for every slot which one stands for it: of symmetric matrices the upper triangle."""
@@ -182,7 +183,7 @@ class LinearFlight:
         if observed:
             seen = Seen(made, _reader(recorded.recording, k), *self._split(made_slopes, made, tangent))
         self._moving[recorded.changes] |= (slopes[:, changed] != 0.0).any(axis=0)
-        passage = Passage(k, k + count, z[self.numbers], recorded.changes, columns, A, D, B, seen)
+        passage = Passage(k, k + count, z[self.numbers], recorded.changes, columns, A, D, B, seen, waiting)
         return passage, recorded.recording.after, after
 
     def _split(self, slopes: Any, values: Any, tangent: _Tangent) -> tuple[Any, Any, dict[str, Any]]:

@@ -68,7 +68,7 @@ class TangentTick:
         slopes: dict[int, Any] = {slot: new.input() for slot in range(size)}
         given = []
         for one in recorder.given:
-            memory = one.memory if one.memory is None or not one.trial_step else one.memory[0].copy()
+            memory = one.memory if one.memory is None or not one.trial_step else np.array(one.memory[:1])
             given.append(Input(new.inputs, one.size, memory, 0, one.original))
             values |= {one.slot + i: new.input() for i in range(one.size)}
         moving: list[tuple[Input, np.ndarray | None]] = self._noises()

@@ -59,6 +59,42 @@ def lqr(
     print(f"all inputs at once: disk margin at least {margins.disk_all:.3f}")
 
 
+@app.command("mission")
+def mission(
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in mission, or a file of your own.")],
+    vary: Annotated[list[str], typer.Option(help="FIELD=LOW:HIGH, such as software.*.modes.*.law.gain=0.1:10.")],
+    minimise: Annotated[str, typer.Option(help="The requirement whose predicted statistic is to be least.")],
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field.")] = None,
+    runs: Annotated[int, typer.Option(min=3, help="Covariance runs at most.")] = 30,
+    flights: Annotated[int, typer.Option(min=1, help="Typical flights of each.")] = 1,
+    trials: Annotated[int, typer.Option(min=2, help="Of Monte Carlo, before and after.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
+) -> None:
+    """Choose gains or process noise that minimise a requirement by linear covariance; Monte Carlo before and after."""
+    from gnc.config import override
+    from gnc.scenarios import display, progress
+    from gnc.scenarios.covariance import tune
+    from gnc.scenarios.covariance.analysis import refuse
+    from gnc.scenarios.missions.load import read
+    from gnc.scenarios.sweep.sweep import Axis
+
+    flown = read(name, settings or ())
+    refuse(flown)
+    axes = [Axis.of(text, flown) for text in vary]
+    with progress.bar("designing") as moved:
+        found = tune.tune(flown, axes, minimise, runs, flights, moved)
+    both = [one.fly(trials, judged_only=True).verdict for one in (flown, override(flown, found.settings))]
+    rows = [(m, *(f"{v.metrics.get(m, float('nan')):.4g}" for v in both)) for m in both[0].metrics]
+    if as_json:
+        metrics = {when: v.metrics for when, v in zip(("before", "after"), both, strict=True)}
+        print(display.as_json({**found._asdict(), "monte_carlo": metrics, "trials": trials}))
+        return
+    for field, value in found.values.items():
+        print(f"{field} = {value:.5g}")
+    print(f"{minimise}: predicted {found.before:.4g} before, {found.after:.4g} after, {found.runs} covariance runs")
+    display.table(f"Monte Carlo, {trials} trials", ("metric", "before", "after"), rows)
+
+
 def _design_lqr(J: Any, mass: float | None, h: float, rate_deg_s: list[float], Q: str | None, R: str | None) -> Any:
     """Design for a steady rate of the reference."""
     import numpy as np

@@ -32,14 +32,17 @@ def report(case: Case, result: Result, files: list[Path]) -> dict[str, Any]:
         "case": case.name,
         "title": case.title,
         "metrics": dict(result.metrics),
-        "checks": [asdict(check) for check in result.checks],
+        "checks": [{**asdict(check), "source": check.note or case.source} for check in result.checks],
         "files": [str(path) for path in files],
     }
 
 
 def show(case: Case, result: Result, files: list[Path]) -> None:
     """The outcome for people."""
-    rows = [(c.name, number(c.value), bound_text(c), "ok" if c.ok else "FAILED") for c in result.checks]
-    table(f"{case.name}: {case.title}", ("check", "value", "bound", "ok"), rows)
+    rows = [
+        (c.name, number(c.value), bound_text(c), "ok" if c.ok else "FAILED", c.note or case.source)
+        for c in result.checks
+    ]
+    table(f"{case.name}: {case.title}", ("check", "value", "bound", "ok", "source"), rows)
     for path in files:
         print(f"wrote {path}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, chosen, maximum, minimum, where
@@ -92,7 +93,7 @@ class KeepOutSection(Section):
 
     axis_B: Vector3 = (0.0, 0.0, 1.0)
     """The body axis: the boresight of a camera or of a tracker."""
-    sun_deg: Positive = 30.0
+    sun_deg: Annotated[float, Field(gt=0, lt=180)] = 30.0
     """Half the angle of the cone; a target that moves while the turn lasts needs as much more."""
 
     def numbers(self) -> tuple[Array, Array]:

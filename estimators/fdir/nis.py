@@ -31,7 +31,7 @@ class NisWatch(Fdir):
 
     def innovation(self, memory: Array, name: str, valid: Array, made: Any, t: Any) -> Array:
         """Return the counts after a measurement."""
-        if name not in self._names or made is None:
+        if name not in self._names:
             return memory
         i = 2 * self._names.index(name)
         nis = made.nis / float(np.shape(made.y)[-1])

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+
+from gnc.contract import source_name
+from gnc.errors import PartError
 from gnc.estimators.fdir.base import Fdir, FdirPart
-from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.parts import OwnPart
-from gnc.typing import Array
 
 
 class OwnWatch(Fdir):
     """A user's class, which may leave methods out."""
 
     def __init__(self, own: Any) -> None:
-        self.own = own
-
-    def start(self, trials: int) -> Any:
-        """Return the memory before the flight."""
-        return self.own.start(trials)
-
-    def innovation(self, memory: Any, name: str, valid: Array, made: Any, t: Any) -> Any:
-        """Return the memory after a measurement."""
-        see = getattr(self.own, "innovation", None)
-        return memory if see is None or made is None else see(memory, name, valid, made, t)
-
-    def telemetry(self, memory: Any, command: Mapping[str, Array], report: Report, t: Any, h: Any) -> Any:
-        """Return the memory after h."""
-        see = getattr(self.own, "telemetry", None)
-        return memory if see is None else see(memory, command, report, t, h)
-
-    def excluded(self, memory: Any) -> Mapping[str, Array]:
-        """Return what is left out."""
-        return self.own.excluded(memory)
+        for name in ("start", "innovation", "telemetry", "excluded"):
+            if hasattr(own, name):
+                setattr(self, name, getattr(own, name))
 
 
 class OwnFdir(OwnPart, FdirPart):
@@ -48,4 +33,12 @@ class OwnFdir(OwnPart, FdirPart):
 
     def build(self, known: Known) -> OwnWatch:
         """Return the watch."""
-        return OwnWatch(self.made(**known.offered()))
+        own = self.made(**known.offered())
+        sizes = {**dict.fromkeys(known.sensors, ()), **{name: (e.size,) for name, e in known.effectors.items()}}
+        for name, out in own.excluded(own.start(known.trials)).items():
+            wanted = (known.trials, *sizes[name]) if name in sizes else None
+            if wanted != np.shape(out):
+                expected = f"an array {wanted}" if wanted else f"one of {', '.join(sizes)}"
+                told = f"expected {expected}, received {name} {np.shape(out)}"
+                raise PartError(source_name(self.component.source), "excluded", told)
+        return OwnWatch(own)

@@ -12,7 +12,6 @@ from gnc import lie, quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import midpoint_dqekf, pose_motion
-from gnc.estimators.conserved_dqekf import ConservedDqEkf
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
@@ -74,8 +73,9 @@ class DqekfPart(NavigationPart):
             filter_, belief = self._begun(known.nominal, known, truth, reference)[:2]
             planned = known.planned if self.knows_plan else ()
             return PoseNavigation(filter_, known, ungated_s=self.ungated_s, planned=planned), belief
-        nominal, seen, chaser = other(known, self.of, "of"), truth[self.of], truth[known.craft]
+        nominal, seen = other(known, self.of, "of"), truth[self.of]
         if self.own is not None:
+            chaser = truth[known.craft]
             mine = replace(known, draws=known.draws.within("own "))
             own, first = self.own.build(mine, start, chaser, reference)
             wrong = chaser.dq_IB, chaser.chi_B, first.dq_IB, first.chi_B
@@ -92,8 +92,9 @@ class DqekfPart(NavigationPart):
         """Return the filter of a craft, its first belief, and the state and covariance that it begins with."""
         filter_ = self.filter(nominal, known)
         x, C = self.start.draw(known.draws, truth, reference)
-        sigmas = {Inertia: self._inertia_sigma(nominal), SensorBias: np.radians(self.bias_sigma_deg_s)}
-        spread = [np.full(extra.size, sigmas[type(extra)] ** 2) for extra in filter_.extras]
+        ratios, bias = self._inertia_sigma(nominal), np.radians(self.bias_sigma_deg_s)
+        sigmas = [ratios if isinstance(extra, Inertia) else bias for extra in filter_.extras]
+        spread = [np.full(extra.size, sigma**2) for extra, sigma in zip(filter_.extras, sigmas, strict=True)]
         return filter_, filter_.start(x, C, C_extras=np.diag(np.concatenate([*spread, []]))), x, C
 
     def filter(self, nominal: Nominal, known: Known) -> DqEkf:
@@ -113,9 +114,9 @@ class DqekfPart(NavigationPart):
                 wanted = "estimates no inertia" if self.of else "is for a craft that flies freely"
                 raise InputError(f'inertia_sigma_percent: method "midpoint" {wanted}; set 0 or use "vi4"')
             return midpoint_dqekf.MidpointDqEkf(nominal.M, **options)
-        options["extras"] = self._extras(nominal, known)
-        kind = ConservedDqEkf if self.chart == "conserved" else DqEkf
-        return kind(nominal.M, method=self.method, turn=pose_motion.TURN if self.substeps else None, **options)
+        turn = pose_motion.TURN if self.substeps else None
+        extras = self._extras(nominal, known)
+        return DqEkf(nominal.M, method=self.method, turn=turn, chart=self.chart, extras=extras, **options)
 
     def _extras(self, nominal: Nominal, known: Known) -> tuple[ExtraState, ...]:
         """Return what is estimated beside pose and twist."""

@@ -72,7 +72,7 @@ class TargetNavigation:
 
     def start(self, belief: PoseBelief) -> TargetBelief:
         """Return the belief at the time of a measurement."""
-        return TargetBelief(belief, 0.0 * belief.rejected, self.dqekf.state(belief))
+        return TargetBelief(belief, 0.0 * belief.idle, self.dqekf.state(belief))
 
     def predict(self, belief: TargetBelief, command: Any, report: Any, t: Any, h: Any) -> TargetBelief:
         """Move over h; whatever the own craft does, the target does not care."""
@@ -112,7 +112,7 @@ class TargetNavigation:
         """Return the belief of a filter that begins anew, but for what it knows of the extra states."""
         chi_T = _turning(dq_IT, self.prior.L_I, self.prior.p_I, self.dqekf.inertia(belief))
         C = _restarted(self.dqekf.size)(belief.C, self.prior.C)
-        return belief._replace(dq_IB=dq_IT, chi_B=chi_T, C=C, rejected=0.0 * belief.rejected)
+        return belief._replace(dq_IB=dq_IT, chi_B=chi_T, C=C, watch=0.0 * belief.watch)
 
     def carried(self, belief: TargetBelief, t: Any) -> PoseBelief:
         """Return the belief of now, with its covariance."""

@@ -8,7 +8,6 @@ import numpy as np
 from pydantic import Field
 
 from gnc.config import NonNegative
-from gnc.estimators.conserved_mekf import ConservedMekf
 from gnc.estimators.extra_states import ExtraState, ResidualDipole
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
@@ -70,8 +69,7 @@ class MekfPart(DynamicFilterPart):
             mean = np.trace(known.J, axis1=-2, axis2=-1) / 3.0
             sigmas += [0.01 * self.inertia_sigma_percent * mean] * Inertia(form="ratios").size
         noise: dict[str, Any] = {"torque_psd": self.torque_psd(known), "gate_probability": self.gate_probability}
-        kind = ConservedMekf if self.chart == "conserved" else Mekf
-        filter_ = kind(known.J, method=self.method, substeps=self.substeps, extras=tuple(extras), **noise)
+        filter_ = Mekf(known.J, self.method, extras=tuple(extras), substeps=self.substeps, chart=self.chart, **noise)
         given, more = (known, start, truth, reference), {"C_extras": diagonal(sigmas)}
         return started(filter_, self.start, given, more, ungated_s=self.ungated_s)
 

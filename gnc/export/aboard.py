@@ -23,7 +23,7 @@ from gnc import __version__
 from gnc.errors import InputError
 from gnc.export.component import Component
 from gnc.export.kernel_files import FLAGS
-from gnc.export.software import Field, Software
+from gnc.export.software import Field
 from gnc.trees import Tree
 
 ERRORS = ("done", "no prediction over this interval", "no variant for this time", "time goes back", "too much waits")
@@ -42,8 +42,9 @@ class Carrier(Protocol):
 class Aboard:
     """Flight code as a loop calls it."""
 
-    def __init__(self, component: Component, software: Software, carrier: Carrier) -> None:
-        self.component, self._software, self._carrier = component, software, carrier
+    def __init__(self, component: Component, start: tuple[Tree, ...], parameters: np.ndarray, carrier: Carrier) -> None:
+        """Fly trials that begin with belief, command and memory, and have their own parameters (trials, numbers)."""
+        self.component, self._start, self._parameters, self._carrier = component, start, parameters, carrier
         self._columns, at = dict[str, slice](), 0
         for one in component.structs["inputs"][1]:
             self._columns[one.name] = slice(at, at + math.prod(one.core))
@@ -52,10 +53,10 @@ class Aboard:
 
     def start(self) -> None:
         """Begin all trials."""
-        s, mine = self.component.software, self._software
-        structs = zip((s.belief, s.command, s.memory), mine.start, ("belief", "command", "memory"), strict=True)
-        parts = [_padded(s.parameters_of(mine)), *(_padded(one.flat(tree, mine.trials)) for one, tree, _ in structs)]
-        self._carrier.begin(np.ascontiguousarray(np.concatenate(parts, axis=1)))
+        s, trials = self.component.software, len(self._parameters)
+        structs = zip((s.belief, s.command, s.memory), self._start, strict=True)
+        parts = [self._parameters, *(one.flat(tree, trials) for one, tree in structs)]
+        self._carrier.begin(np.ascontiguousarray(np.concatenate([*map(_padded, parts)], axis=1)))
 
     def told_of(self) -> str:
         """Return who flies, and how often answers were lost."""
@@ -74,7 +75,7 @@ class Aboard:
         self, t: float, names: tuple[str, ...], commanding: bool, report: Tree, measurements: tuple[Tree, ...]
     ) -> tuple[int, int, np.ndarray]:
         """Return tick, what arrives, and the inputs (trials, numbers) of a step."""
-        s, trials = self.component.software, self._software.trials
+        s, trials = self.component.software, len(self._parameters)
         given = np.zeros((trials, self._width))
         new = [(s.measured[name], tree) for name, tree in zip(names, measurements, strict=True)]
         for struct, tree in [*new, *([(s.reported, report)] if report is not None else [])]:
@@ -102,8 +103,7 @@ class Aboard:
             if name in arrived and struct.packing is not None:
                 found[name] = struct.tree(innovations[:, at : at + struct.size], struct.packing._tree)
             at += struct.size
-        trees = self._software.start
-        told = s.belief.tree(belief, trees[0]), s.command.tree(command, trees[1])
+        told = s.belief.tree(belief, self._start[0]), s.command.tree(command, self._start[1])
         return *told, tuple(found.get(name) for name in arrived)
 
 

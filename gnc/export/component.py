@@ -12,27 +12,18 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 
 from gnc import __version__
 from gnc.export.c_code import MOST_REPEATS, CUnit, literal
-from gnc.export.kernel_files import source_file
+from gnc.export.kernel_files import source_file, template
 from gnc.export.software import Field, Function, Software, Variant, time_text
 from gnc.instant import Guard
 from gnc.state_slots import most_waiting
 
 NONE = Field("none", (1,), "there is nothing")  # C has no empty structs
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-
-
-def template(file: str, **texts: str) -> str:
-    """Return a template with its texts in place of @NAMES@, and the component's NAME."""
-    text = resources.files("gnc.export").joinpath("templates", file).read_text()
-    for key, value in texts.items():
-        text = text.replace(key if key == "NAME" else f"@{key}@", value)
-    return text
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +35,7 @@ class Component:
     title: str = "a loop"
     single: bool = False
     most_repeats: int = MOST_REPEATS
+    actuators: tuple[str, ...] = ()  # names of `effectors_0`, `effectors_1`, ...
 
     @functools.cached_property
     def unit(self) -> CUnit:
@@ -71,7 +63,9 @@ class Component:
             "memory": ("What guidance and law remember.", s.memory.fields),
             "innovations": ("What the last measurement of each sensor was worth.", innovations),
         }
-        return {key: (about, fields or [NONE]) for key, (about, fields) in found.items()}
+        told = {f"effectors_{i}": f": {name}" for i, name in enumerate(self.actuators)}
+        named = lambda one: one._replace(about=one.about + told.get(one.name.removeprefix("report_"), ""))  # noqa: E731
+        return {key: (about, [*map(named, fields)] or [NONE]) for key, (about, fields) in found.items()}
 
     @functools.cached_property
     def hash(self) -> str:
@@ -194,8 +188,7 @@ class Component:
         return f"{{{', '.join(parts)}}}"
 
     def _parameters(self) -> str:
-        numbers = np.concatenate([np.zeros(0), *(rows[0] for rows in self.software.values.values())])
-        fields = self.structs["parameters"][1]
+        fields, numbers = self.structs["parameters"][1], self.software.parameters_for(1)[0]
         values = self._values(fields, numbers if len(numbers) else np.zeros(1))
         return f"const {self.name}_parameters_t {self.name}_parameters = {values};"
 

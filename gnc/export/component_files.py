@@ -14,8 +14,8 @@ import numpy as np
 from gnc import __version__
 from gnc.export.aboard import Aboard, row_of
 from gnc.export.c_code import literal
-from gnc.export.component import Component, template
-from gnc.export.kernel_files import FLAGS, table, write_files
+from gnc.export.component import Component
+from gnc.export.kernel_files import FLAGS, table, template, write_files
 from gnc.export.sizes import sizes_page
 from gnc.export.software import Field
 from gnc.flying import Flying
@@ -64,7 +64,7 @@ class _Listening(Flying):
 def _flown(component: Component, truth: Tree) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
     """Fly the first trial; give tick, arrivals, inputs and outputs of the steps of its software."""
     s, loop = component.software, component.software.loop
-    flying, aboard = _Listening(loop), Aboard(component, s, None)  # type: ignore[arg-type]
+    flying, aboard = _Listening(loop), Aboard(component, s.start, s.parameters_for(s.trials), None)  # type: ignore[arg-type]
     belief, command, memory = s.start
     flying.put(0, FlightState(truth, belief, command, memory))
     worth = {name: np.zeros(one.size) for name, one in s.innovations.items()}

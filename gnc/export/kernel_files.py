@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
 from gnc import __version__
 from gnc.batch.kernel import Kernel
+from gnc.batch.layout import starts
 from gnc.export.c_code import CUnit, literal
 from gnc.files import replacing
 
@@ -47,9 +49,17 @@ def export_kernel(kernel: Kernel, name: str, folder: Path, vectors: Sequence[np.
         f"{name}.c": source_file(name, unit),
         "test_vectors.h": _vectors(kernel, given),
         "main_test.c": _test(kernel, name),
-        "Makefile": makefile(name),
+        "Makefile": template("kernel.mk", FLAGS=FLAGS, NAME=name),
     }
     return write_files(folder, files)
+
+
+def template(file: str, **texts: str) -> str:
+    """Return a template with its texts in place of @NAMES@, and what is exported in place of NAME."""
+    text = resources.files("gnc.export").joinpath("templates", file).read_text()
+    for key, value in texts.items():
+        text = text.replace(key if key == "NAME" else f"@{key}@", value)
+    return text
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
@@ -139,59 +149,6 @@ def table(rows: np.ndarray) -> str:
 
 
 def _test(kernel: Kernel, name: str) -> str:
-    ins = np.cumsum([0, *map(math.prod, kernel.layout.ins)])[:-1]
-    outs = np.cumsum([0, *map(math.prod, kernel.layout.outs)])[:-1]
-    given = [*(f"&given[i][{at}]" for at in ins), *(f"&made[{at}]" for at in outs)]
-    return test_program(name, f"        {name}({', '.join(given)});", kernel.layout.outputs)
-
-
-def test_program(name: str, call: str, outputs: int) -> str:
-    """Return the program that compares every bit; NaN is like any other NaN."""
-    return f"""#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "{name}.h"
-#include "test_vectors.h"
-
-static int differs(double a, double b)
-{{
-    uint64_t bits[2];
-    memcpy(&bits[0], &a, sizeof a);
-    memcpy(&bits[1], &b, sizeof b);
-    return bits[0] != bits[1] && (a == a || b == b);
-}}
-
-int main(void)
-{{
-    int wrong = 0;
-    for (int i = 0; i < VECTORS; ++i) {{
-        double made[{outputs}];
-{call}
-        for (int k = 0; k < {outputs}; ++k) {{
-            wrong += differs(made[k], expected[i][k]);
-        }}
-    }}
-    printf("{name}: %d vectors, %d numbers differ\\n", VECTORS, wrong);
-    return wrong != 0;
-}}
-"""
-
-
-def makefile(name: str) -> str:
-    """Return a Makefile whose `make test` builds and runs the test."""
-    return f"""CC ?= cc
-OPTIMISATION ?= -O2
-CFLAGS = {FLAGS} $(OPTIMISATION)
-
-test: main_test
-\t./main_test
-
-main_test: main_test.c {name}.c {name}.h test_vectors.h
-\t$(CC) $(CFLAGS) main_test.c {name}.c -lm -o main_test
-
-clean:
-\trm -f main_test
-
-.PHONY: test clean
-"""
+    given = [*(f"&given[i][{at}]" for at in starts(kernel.layout.ins))]
+    given += [f"&made[{at}]" for at in starts(kernel.layout.outs)]
+    return template("kernel_test.c", OUTPUTS=str(kernel.layout.outputs), GIVEN=", ".join(given), NAME=name)

@@ -270,7 +270,7 @@ class Software:
 
     def row(self, name: str, source: Any) -> list[Field]:
         """Return the inputs of a row of a table."""
-        comments = _comments(type(source.table))
+        comments = _comments(type(source.table))  # type: ignore[arg-type]
         when = f"at {source.time.at(0):+g} s from the tick"
         cores = [part.shape[1:] for part in source.table]
         pairs = zip(source.names, cores, strict=True)
@@ -293,6 +293,16 @@ class Software:
         for i, one in enumerate(given):
             if one.memory is not None and one.size:
                 self._places.setdefault(self._parameter(one).name, (function, variant, i))
+
+    @property
+    def differs(self) -> bool:
+        """Whether parameters are others in other trials."""
+        return any(len(rows) > 1 for rows in self.values.values())
+
+    def parameters_for(self, trials: int) -> np.ndarray:
+        """Return the parameters (trials, numbers) of software that is the same in all trials."""
+        numbers = np.concatenate([np.zeros(0), *(rows[0] for rows in self.values.values())])
+        return np.broadcast_to(numbers, (trials, len(numbers)))
 
     def parameters_of(self, other: Software) -> np.ndarray:
         """Return the parameters (trials, numbers) of the same software of other trials."""

@@ -25,7 +25,8 @@ from gnc.linalg import block, inv3, zeros
 
 Array = Any
 TOLERANCE = 1e-14  # of the change of impulses in a sweep, relative
-SWEEPS, FULL_SWEEPS = 5000, 1000  # at most; before half steps, which do not cycle
+SWEEPS, FULL_SWEEPS = 5000, 2500  # at most; before half steps, which do not cycle
+LEAP = 50  # sweeps between two extrapolations of those that come nearer by less than a half in a sweep
 
 
 class Impact(NamedTuple):
@@ -86,9 +87,13 @@ def _unit_rows(trials: int) -> Array:
 
 
 def _sweep(G: Array, bias: Array, touching: Array, mu: Array) -> tuple[Array, Array]:
-    """Solve the inclusions of xi = bias + G Lam by Gauss-Seidel with projections; what has converged is left alone."""
+    """Solve the inclusions of xi = bias + G Lam by Gauss-Seidel with projections; what has converged is left alone.
+
+    Contacts that nearly say the same converge slowly, by the same part of what is left in each sweep: from time to time
+    the limit of that series is tried (Aitken), and swept again.
+    """
     found, open_trials = np.zeros(bias.shape), np.arange(len(bias))
-    Lam = found.copy()
+    Lam, change = found.copy(), found.copy()
     for sweep in range(SWEEPS):
         new = Lam.copy()
         relax = 1.0 if sweep < FULL_SWEEPS else 0.5
@@ -98,12 +103,21 @@ def _sweep(G: Array, bias: Array, touching: Array, mu: Array) -> tuple[Array, Ar
             new[:, row] -= (bias[:, row] + _row(G, row, new)) / G[:, row, row]
         found[open_trials] = new
         going = ~(np.abs(new - Lam).max(-1) <= TOLERANCE * np.abs(new).max(-1))
+        before, change = change, new - Lam
         if not going.all():
-            open_trials, G, bias, touching, mu, new = (a[going] for a in (open_trials, G, bias, touching, mu, new))
+            arrays = open_trials, G, bias, touching, mu, new, change, before
+            open_trials, G, bias, touching, mu, new, change, before = (a[going] for a in arrays)
         if not len(open_trials):
             break
-        Lam = new
+        Lam = _limit(new, change, before) if sweep % LEAP == LEAP - 1 else new
     return found, ~np.isin(np.arange(len(found)), open_trials)
+
+
+def _limit(Lam: Array, change: Array, before: Array) -> Array:
+    """Return where a series goes whose changes shrink by the same part, if they shrink slowly."""
+    part = (change * before).sum(-1) / np.maximum((before * before).sum(-1), 1e-300)
+    leap = np.where((part > 0.5) & (part < 1.0), part / np.maximum(1.0 - part, 1e-6), 0.0)
+    return Lam + leap[:, None] * change
 
 
 def _row(G: Array, row: int, Lam: Array) -> Array:

@@ -12,8 +12,8 @@ It is symplectic, of second order, and exact in momentum; `dqvi_composition` mak
 The error state is (dxi, dchi), p = p^ exp(dxi/2), dxi = [rotation, displacement] in body axes. h may be negative. With
 the filler a solution exists for |w| h < 1 rad and is found up to 0.9 rad; otherwise the trial becomes NaN. The printed
 form, filler 0, has no such limit: of random bodies at |w| h = 0.5 to 0.6 rad that move by a metre or so in a step, one
-in ten is lost, and `damped_step` finds the solution of a third of those
-(test_damped_newton_finds_the_solutions_of_the_printed_form_that_scipy_finds).
+in ten is lost. For most of these there is no solution: the branch that begins at rest folds before it comes so far.
+`damped_step` finds all that exist (test_damped_newton_finds_every_solution_on_the_branch_from_rest).
 """
 
 import numpy as np

@@ -25,7 +25,7 @@ import numpy as np
 
 from gnc import spatial
 from gnc.batch import Kernel, batched, where
-from gnc.linalg import array, block, cross, identity, inv3, skew, solve3, zeros
+from gnc.linalg import array, block, cross, det3, identity, inv3, skew, solve3, zeros
 
 LARGEST_PHI = 0.7072  # |Phi| of a quarter turn and a little: beyond it lie other solutions than the one sought
 
@@ -160,8 +160,9 @@ def with_newton(
 ) -> Kernel:
     """Return a copy of a kernel, a step of DQVI or one made of such steps, that takes plain Newton iterations.
 
-    `lengths=DAMPED` takes of every iteration the part that leaves the smallest residual: for the printed form, filler
-    0, some of whose solutions the plain iteration misses.
+    `lengths=DAMPED` takes of every iteration the part that leaves the smallest residual, and of solutions only those on
+    the sheet that begins at rest: for the printed form, filler 0, where the plain iteration misses some, and takes some
+    of another sheet.
     """
     rule = Newton(0, iterations, 1, tolerance, adaptive, lengths)
 
@@ -197,7 +198,18 @@ def solve(target, x, M, filler):
     if math.isinf(rule.tolerance):
         return x
     converged = _is_small(momentum(x, M, filler) - target, x, M, rule.tolerance)
+    if len(rule.lengths) > 1:
+        converged = converged & (_orientation(momentum_jacobian(x, M, filler)) > 0.0)
     return where(converged & (x[:3] @ x[:3] < LARGEST_PHI**2), x, math.nan)
+
+
+def _orientation(A):
+    """Return the determinant of a 6x6 matrix whose lower right block is not singular.
+
+    Of J it is positive from rest to the fold at which the solutions that begin there end; roots beyond are of another
+    sheet, to which no motion leads.
+    """
+    return det3(A[3:, 3:]) * det3(A[:3, :3] - A[:3, 3:] @ (inv3(A[3:, 3:]) @ A[3:, :3]))
 
 
 def _best(x, change, target, M, filler, lengths):

@@ -52,6 +52,10 @@ class Effector:
         """Return the momentum that is stored (..., 3), body axes; for internal ones."""
         raise NotImplementedError
 
+    def used_kg(self, before: Array, after: Array) -> Array:
+        """Return the propellant (...) that was used between two states; of thrusters that take some."""
+        raise NotImplementedError
+
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return the values of its signals."""
         return {}

@@ -109,8 +109,8 @@ class OwnCraftPart(OwnPart, CraftPart):
     The state is a NamedTuple of arrays, the trials first, with the fields q_IB and w_B, or dq_IB and chi_B if it moves
     too. `wrench_B` (trials, 6) is the torque and force of all loads and actuators in body axes, the reaction of wheels
     and, beside an orbit, gravity included. `report(x)` returns fields of `Report` by name, flag say; `observe(x, t)`
-    the values of its `signals`. The class is given trials, draws, sky, reference, J, M, mass if its constructor asks for
-    them by these names.
+    the values of its `signals`. The class is given trials, draws, sky, reference, J, M, mass if its constructor asks
+    for them by these names.
     """
 
     kind: Literal["own"] = "own"

@@ -90,22 +90,22 @@ class PoseCraft:
         P_B, p_I, impulse_I, work, r_I, J = kicked
         q_IB, P_B = body.drift(x.q_IB, P_B, J, 0.5 * (before + after), h)
         env = self.sky.at(t + h)
-        wrench_B, load_B = self._wrench(made, q_IB, env, x), acting(self.loads, self.sky, q_IB, r_I, x.M, env)
+        wrench_B, load_B = self._wrench(made, q_IB, env, x), acting(self.loads, self.sky, q_IB, r_I, x, env)
         ends = wrench_B + x.riders_B, load_B, after, x.M, h
         P_B, p_I, impulse_I, work, dq_IB, chi_B = body.arrive(q_IB, P_B, r_I, p_I, impulse_I, work, *ends)
         moved = {"q_IB": q_IB, "P_B": P_B, "r_I": r_I, "p_I": p_I, "dq_IB": dq_IB, "chi_B": chi_B}
         kept = {"impulse_I": impulse_I, "work": work, "wrench_B": wrench_B, "load_B": load_B}
         moving = x._replace(**moved, **kept, effectors=states)
-        for i, thrusters in self._fed:
-            used = effects.each[i].used_kg(x.effectors[i], states[i])
-            moving = body.lightened(moving, used, thrusters.tank_B, after)
+        for i, them in self._fed:
+            used = them.used_kg(x.effectors[i], states[i])
+            moving = body.lightened(moving, used, them.thrusters.tank_B, after)
         return moving
 
     @cached_property
     def _fed(self) -> list[tuple[int, Any]]:
         """The thrusters that take propellant, with their places among the actuators."""
-        each = [(i, getattr(e, "thrusters", None)) for i, e in enumerate(self.effects.each)]
-        return [(i, them) for i, them in each if them is not None and np.any(them.flow_kg_Ns)]
+        each = [(i, e) for i, e in enumerate(self.effects.each) if hasattr(e, "used_kg")]
+        return [(i, e) for i, e in each if np.any(e.thrusters.flow_kg_Ns)]
 
     def _wrench(self, made: Sequence[Any], q_IB: Array, env: Any, x: BodyState) -> Array:
         wrench_B = self.effects.wrench_B(made, q_IB, env)
@@ -139,10 +139,15 @@ class PoseCraft:
         return {key: value for key, value in values.items() if key in self.signals}
 
 
-def acting(loads: Sequence[Disturbance], sky: Any, q_IB: Array, r_I: Array, M: Array, env: Any) -> Array:
-    """Return torque about, and force on, the centre of mass (..., 6) of all loads, and of gravity beside an orbit."""
+def acting(loads: Sequence[Disturbance], sky: Any, q_IB: Array, r_I: Array, x: BodyState, env: Any) -> Array:
+    """Return torque about, and force on, the centre of mass (..., 6) of all loads, and of gravity beside an orbit.
+
+    Gravity pulls a craft that rides on another by the mass of that one, which is the mass of both.
+    """
     total = load_wrench(loads, q_IB, env)
-    return total if sky.tide is None else total + sky.tide.load_B(q_IB, r_I, M, env)
+    if sky.tide is None:
+        return total
+    return total + (1.0 - x.rides)[..., None] * sky.tide.load_B(q_IB, r_I, x.M, env)
 
 
 # Its part of a mission
@@ -271,7 +276,7 @@ class PosePart(CraftPart):
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))
         rho_B = effects.rho_B(states, chi_B)
         first = body.start(dq_IB, chi_B, self._inertia(J, draws), rho_B, states)
-        load_B = acting(loads, site.sky, first.q_IB, first.r_I, first.M, site.sky.at(0.0))
+        load_B = acting(loads, site.sky, first.q_IB, first.r_I, first, site.sky.at(0.0))
         return PoseCraft(site.sky, loads, effects, first._replace(load_B=np.array(np.broadcast_to(load_B, (n, 6)))))
 
     def belief(self) -> Nominal:

@@ -31,7 +31,8 @@ class Ephemeris(NamedTuple):
 
 def key_values(path: Path, numbers: int) -> Ephemeris:
     """Read the data lines of all segments, so many numbers of each."""
-    epochs, rows, meta, inside = [], [], {}, True
+    epochs, rows, inside = [], [], True
+    meta: dict[str, str] = {}
     for line in path.read_text(encoding="utf-8-sig").splitlines():
         key, equals, value = (part.strip() for part in line.partition("="))
         meta |= {key: value} if equals else {}

@@ -72,6 +72,16 @@ class FailingEffector(Effector):
             made, after = chosen(on > 0.0, self._failed.act(changed, mine, h), (made, after))
         return made, np.concatenate([after, state[..., -1 - n : state.shape[-1] - n] + 1.0, held], axis=-1)
 
+    @property
+    def thrusters(self) -> Any:
+        """The thrusters, if it is a set of them."""
+        return getattr(self.inner, "thrusters", None)
+
+    def used_kg(self, before: Array, after: Array) -> Array:
+        """Return the propellant that was used between two states."""
+        k = -1 - self.size
+        return self.inner.used_kg(before[..., :k], after[..., :k])
+
     def wrench_B(self, made: Any, q_IB: Array, env: Any) -> Array:
         """Return what was made as a load on the body."""
         return self.inner.wrench_B(made, q_IB, env)

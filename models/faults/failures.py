@@ -1,4 +1,4 @@
-"""Faults of sensors and actuators alike: dead, stuck, turned in sign."""
+"""Faults of sensors and actuators alike: dead, stuck, turned in sign; readings that are old; a computer that resets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc.batch import Kernel, batched, where
+from gnc.config import Positive
+from gnc.errors import InputError
 from gnc.models.faults.base import FailingSensor, FaultPart, SensorFault
 from gnc.models.faults.commands import FailingEffector
 from gnc.models.faults.readings import Altered
 from gnc.typing import Array
+
+MOST_WAITING = 200  # readings, all of which every trial remembers
 
 
 class DeadFault(FaultPart):
@@ -61,12 +65,21 @@ class DelayFault(FaultPart):
 
     kind: Literal["delay"] = "delay"
     shaping = FaultPart.shaping | {"delay_s"}
-    delay_s: float = 1.0
+    delay_s: Positive = 1.0
     """How old, in whole periods of the sensor."""
 
     def of_sensor(self, sensor: FailingSensor) -> Delayed:
         """Return the fault."""
-        return Delayed(self, sensor.size, max(1, round(self.delay_s / sensor.period_s)))
+        places = max(1, round(self.delay_s / sensor.period_s))
+        if places > MOST_WAITING:
+            raise InputError(f"delay_s = {self.delay_s:g}: {places} readings would wait; {MOST_WAITING} may")
+        return Delayed(self, sensor.size, places)
+
+
+class ResetFault(FaultPart):
+    """The computer of a craft resets at `from_s`: its filter forgets all and searches anew."""
+
+    kind: Literal["reset"] = "reset"
 
 
 class Stuck(SensorFault):

@@ -58,7 +58,7 @@ class Clearance(Happening):
 
     def happens(self, x: tuple[Any, ...], t: Any) -> Array:
         """Tell where the boxes touch."""
-        return self._gap(x) < 0.0
+        return np.less(self._gap(x), 0.0)
 
     def _gap(self, x: tuple[Any, ...]) -> Array:
         (own, other), (a, b) = (x[i] for i in self._ends), self._boxes
@@ -125,5 +125,6 @@ class ClearancePart(EventPart):
             if getattr(section.belief(), "port", None) is None:
                 raise InputError(f'events.{name}: {end!r} has no box; give craft of kind "pose"')
             boxes.append(Box(0.5 * np.array(section.size_m), np.array(section.box_m), section.belief().port))
-        zone = Zone(self.keep_out_m, np.tan(np.radians(self.corridor_deg)), self.corridor_m)
+        sizes = (self.keep_out_m, np.tan(np.radians(self.corridor_deg)), self.corridor_m)
+        zone = Zone(*(np.asarray(size, float) for size in sizes))
         return Clearance(name, list(craft), ends, (boxes[0], boxes[1]), zone)

@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gnc.batch import as_numbers, batched
+from gnc.config import Vector3
 from gnc.draws import Draws
 from gnc.models.environment.disturbances import Disturbance
+from gnc.models.environment.plates import Plates, box
 from gnc.parts import Part
 from gnc.typing import Array
 
@@ -29,6 +31,19 @@ class LoadPart(Part):
     def belief(self, J: Any) -> Disturbance | None:
         """Return the load as flight software knows it; None: it does not."""
         return None
+
+
+class BoxLoadPart(LoadPart):
+    """Something that acts on the faces of a box."""
+
+    size_m: Vector3 = (0.2, 0.2, 0.3)
+    """Edges of the box."""
+    pressure_centre_m: Vector3 = (0.005, 0.0, 0.01)
+    """Centre of the box from the centre of mass: the lever of what acts on it."""
+
+    def plates(self) -> Plates:
+        """Return the faces."""
+        return box(np.array(self.size_m), np.array(self.pressure_centre_m))
 
 
 def load_wrench(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:

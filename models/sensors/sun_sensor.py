@@ -124,6 +124,7 @@ class SunSensorPart(MountedSensorPart):
     """A fine sun sensor; sees nothing in the shadow of the Earth."""
 
     kind: Literal["sun-sensor"] = "sun-sensor"
+    sensor: ClassVar[type[FineSunSensor]] = FineSunSensor
     needs_orbit: ClassVar[bool] = True
     sigma_deg: Positive = 1.0
     """Noise of each component."""
@@ -139,6 +140,6 @@ class SunSensorPart(MountedSensorPart):
 
     def belief(self) -> FineSunSensor:
         """Return the sensor without misalignment."""
-        return FineSunSensor(
+        return self.sensor(
             rate_hz=self.rate, q_BS=self.q_BS, sigma_deg=self.sigma_deg, half_cone_deg=self.half_cone_deg
         )

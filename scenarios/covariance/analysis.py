@@ -28,7 +28,7 @@ from gnc.scenarios.missions.requirements.base import Judged, resolve
 from gnc.scenarios.missions.requirements.statistic import StatisticPart
 from gnc.typing import Array, Mask
 
-LINEAR = 0.15  # of the total sigma, by which +-1 sigma of a draw may miss its linear prediction
+LINEAR = 0.1  # of the total sigma, by which +-1 sigma of a draw may miss its linear prediction
 STANDS = 0.02  # relative standard error of sigma at which no more flights are needed
 MOST = 24  # flights
 SAMPLES = 60  # trials sampled about each flight
@@ -234,6 +234,7 @@ def covariance(
         found.nonlinear = tuple(name for name, miss in found.linearity.items() if miss > LINEAR)
         varied = tuple(name for name in first.parts if name not in found.nonlinear)
         least = 4 if found.nonlinear else 2
+        most = max(most, least) if found.nonlinear else most
         while len(first.parts) and len(found.flights) < most:
             trials = range(len(found.flights), min(most, max(least, len(found.flights) + max(workers, 1))))
             for flight in mapped(partial(_one, mission, seed), [(trial, varied) for trial in trials]):

@@ -18,7 +18,7 @@ def covariance(
     name: Name,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(min=0, help="In place of the file's.")] = None,
-    flights: Annotated[int, typer.Option(min=1, help="Typical flights at most.")] = 24,
+    flights: Annotated[int, typer.Option(min=1, help="Typical flights at most; 4 are needed if not linear.")] = 24,
     at: Annotated[str | None, typer.Option(help="Times of the table [s], commas between; by default the end.")] = None,
     verify: Annotated[int, typer.Option(min=0, help="Trials of Monte Carlo to compare with.")] = 0,
     rare: Annotated[str | None, typer.Option(help="A requirement: its probability of failure, however small.")] = None,
@@ -46,7 +46,7 @@ def covariance(
     with progress.bar(f"covariance of {mission.name}") as moved:
         found = analysis.covariance(mission, most=flights, workers=workers, progress=moved)
     told, left = predict.predictions(found)
-    ratios = []
+    ratios: list[verification.Ratio] = []
     if verify:
         with progress.bar(f"{verify} trials") as moved:
             ratios, lost = verification.verify(found, verify, moved)

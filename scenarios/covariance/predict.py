@@ -24,7 +24,7 @@ from gnc.typing import Array
 SCALE = 0.05  # by which a source is made larger and smaller
 DRAWS = 400  # Gaussian numbers at every time
 PROPORTIONAL = 3e-3  # by which the effect of a number that is 1 % larger may miss 1 %
-FIELD = re.compile(r"sigma|error|size|bias|percent|misalign|noise|walk|scale|dipole|momentum|momenta|spread")
+FIELD = re.compile(r"sigma|error|size|bias|percent|misalign|noise|walk|scale|dipole|momentum|start|spread")
 
 
 class Prediction(NamedTuple):
@@ -43,9 +43,7 @@ def predictions(found: Covariance, derivatives: bool = True) -> tuple[list[Predi
     """Return what is predicted of every requirement, and which requirements cannot be predicted, and why."""
     from xarray import concat
 
-    samples = concat(
-        [f.samples for f in found.flights], "trial", data_vars="minimal", coords="minimal", compat="override"
-    )
+    samples = concat(found.sampled, "trial", data_vars="minimal", coords="minimal", compat="override")
     samples = samples.assign_coords(trial=np.arange(samples.sizes["trial"]))
     numbers = file_numbers(found) if derivatives else {}
     told, left = list[Prediction](), list[str]()

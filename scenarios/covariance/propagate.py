@@ -182,19 +182,20 @@ def _observed(
         part = C[np.ix_(columns, columns)]
         factors[name] = part, seen.B.get(name)
         variance += np.einsum("ij,jk,ik->i", seen.A, part, seen.A, optimize=True)
-        variance += 0.0 if factors[name][1] is None else np.square(factors[name][1]).sum(axis=1)
+        if name in seen.B:
+            variance += np.square(seen.B[name]).sum(axis=1)
     values, slopes, around = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), names)
     beliefs = _matrices(seen, seen.numbers)
     for told, what in ((result.around, around), (result.beliefs, beliefs)):
         for name, value in what.items():
-            told.setdefault(name, []).append(value)  # type: ignore[arg-type]
+            told.setdefault(name, []).append(value)  # type: ignore[attr-defined]
     for name, G in slopes.items():
-        result.nominal.setdefault(name, []).append(values[name])  # type: ignore[arg-type]
-        result.slopes.setdefault(name, []).append(G @ T)  # type: ignore[arg-type]
+        result.nominal.setdefault(name, []).append(values[name])  # type: ignore[attr-defined]
+        result.slopes.setdefault(name, []).append(G @ T)  # type: ignore[attr-defined]
         GA = G @ seen.A
         for instrument, (part, B) in factors.items():
             covariance = GA @ part @ GA.T + (0.0 if B is None else (G @ B) @ (G @ B).T)
-            result.noise.setdefault(name, {}).setdefault(instrument, []).append(covariance)  # type: ignore[arg-type]
+            result.noise.setdefault(name, {}).setdefault(instrument, []).append(covariance)  # type: ignore[attr-defined]
     moved = T @ change + seen.A @ spread.X[columns]
     for name, B in seen.B.items():
         moved += B @ spread.w[name]

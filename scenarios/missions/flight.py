@@ -154,7 +154,7 @@ def fly(
     groups = dispersal.groups(mission, seed, numbers)
     built = [(group, prepare(group, seed, draws and draws(group.trials))) for group in groups]
     if flight_code is not None:
-        built = flight_code.aboard(mission, built)
+        built = flight_code.aboard(mission, built, seed)
     only = needed(mission, built[0][1])
     if ready is not None:
         ready()

@@ -24,6 +24,7 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.world import Controls, Navigations
 
 OPTIONS = ("single", "most_repeats")
+TRIALS = 31  # that software is recorded from: no array of a part has so many rows, so that none is taken for trials
 
 
 def export(mission: Mission, craft: str | None, out: Path, tables: bool, sizes: bool, **options: Any) -> list[Path]:
@@ -34,13 +35,15 @@ def export(mission: Mission, craft: str | None, out: Path, tables: bool, sizes: 
 
 
 def component_of(mission: Mission, craft: str, **options: Any) -> tuple[Component, Any]:
-    """Return the flight software of a craft, from two trials without dispersions, and the truth these begin with."""
-    prepared = prepare(Group(mission, mission, np.arange(2), {}), mission.run.seed)
+    """Return the flight software of a craft, from trials without dispersions, and the truth these begin with."""
+    prepared = prepare(Group(mission, mission, np.arange(TRIALS), {}), mission.run.seed)
     loop, belief, memory = _own(prepared, list(mission.software).index(craft), craft)
     name = re.sub(r"\W", "_", mission.name)
     name = name if name[0].isalpha() else f"mission_{name}"
     title = re.sub(r"[^\x20-\x7e]|\*/", " ", f"{mission.name}, {craft}: {mission.title}")
-    return Component(Software(loop, prepared.truth, belief, memory), name, title, **options), prepared.truth
+    actuators = tuple(f"{key}, {part.kind_name()}" for key, part in mission.craft[craft].actuators.items())
+    software = Software(loop, prepared.truth, belief, memory)
+    return Component(software, name, title, actuators=actuators, **options), prepared.truth
 
 
 def _own(prepared: Prepared, place: int, craft: str) -> tuple[Loop, Any, Any]:
@@ -87,7 +90,9 @@ class FlightCode:
         """The files that are flown, which belong to the identity of a campaign."""
         return () if self.folder is None else tuple(str(path) for path in sorted(self.folder.glob("*.[ch]")))
 
-    def aboard(self, mission: Mission, built: Sequence[tuple[Group, Prepared]]) -> list[tuple[Group, Prepared]]:
+    def aboard(
+        self, mission: Mission, built: Sequence[tuple[Group, Prepared]], seed: int
+    ) -> list[tuple[Group, Prepared]]:
         """Put flight code in the place of the software of some loops; refuse it if it is not that of the mission."""
         if len(mission.software) != 1:
             raise InputError("--flight-code: flies missions in which one craft has flight software")
@@ -98,8 +103,14 @@ class FlightCode:
             carrier = Library(self.folder, component)
         found = []
         for group, prepared in built:
-            software = Software(prepared.loop, prepared.truth, prepared.belief, prepared.memory)
-            loop = dataclasses.replace(prepared.loop, flight_code=Aboard(component, software, carrier))
+            parameters = component.software.parameters_for(len(group.trials))
+            start = prepared.belief, prepared.loop.controller.idle, prepared.memory
+            if component.software.differs or group.nominal is not mission:
+                few = len(group.trials) < TRIALS and group.mission is mission
+                more = prepare(group._replace(trials=np.resize(group.trials, TRIALS)), seed) if few else prepared
+                own = Software(more.loop, more.truth, more.belief, more.memory)
+                parameters = component.software.parameters_of(own)[: len(group.trials)]
+            loop = dataclasses.replace(prepared.loop, flight_code=Aboard(component, start, parameters, carrier))
             found.append((group, dataclasses.replace(prepared, loop=loop)))
         return found
 

@@ -24,7 +24,7 @@ def measured(sensor: Any, part: Any, sky: Any, own: int, other: int | None, torq
     feels = torquers is not None and np.any(felt)
 
     def of_own(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-        more = {"bias": sensor.bias + felt * x[own].effectors[torquers]} if feels else {}
+        more = {"bias": sensor.bias + felt * x[own].effectors[torquers][..., :3]} if feels else {}
         return sensor.measure(x[own], sky.at(t), noise, **more)
 
     def of_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:

@@ -143,9 +143,10 @@ class CraftNavigation:
 
     def _watched(self, belief: Belief, name: str, valid: Array, made: Any, t: Any) -> Belief:
         """Return the belief after what watches and guards see of a measurement."""
-        seen = zip(self.trouble.watches, belief.watches, strict=True)
-        watches = tuple(w.innovation(m, name, valid, made, t) for w, m in seen)
-        latest = list(belief.latest)
+        watches, latest = belief.watches, list(belief.latest)
+        if made is not None:
+            seen = zip(self.trouble.watches, watches, strict=True)
+            watches = tuple(w.innovation(m, name, valid, made, t) for w, m in seen)
         if name in self.trouble.watched:
             k = list(self.trouble.watched).index(name)
             nis = 0.0 * valid if made is None else made.nis / float(np.shape(made.y)[-1])

@@ -144,6 +144,8 @@ class Software(Section):
     """What is believed."""
     modes: dict[str, Mode] = {"drift": Mode()}
     """What is done, by the name of the mode. At the start: the first that is left and never entered, else the first."""
+    first_mode: str = ""
+    """The mode of the start, where that would be another."""
     transitions: tuple[Transition, ...] = ()
     """When modes change."""
     timeline: tuple[TimedCommand, ...] = ()
@@ -168,13 +170,17 @@ class Software(Section):
             return table
         left, entered = ({way.get(end) for way in ways} for end in ("from", "to"))
         modes = table.get("modes")
-        starts = [name for name in modes if name in left - entered] if isinstance(modes, Mapping) else []
+        commanded = {one.get("mode") for one in table.get("timeline", ()) if isinstance(one, Mapping)}
+        stated = {table["first_mode"]} if table.get("first_mode") else left - entered - commanded
+        starts = [name for name in modes if name in stated] if isinstance(modes, Mapping) else []
         return {**table, "modes": {starts[0]: modes[starts[0]], **modes}} if starts else table
 
     @model_validator(mode="after")
     def _named(self) -> Self:
         if not self.modes:
             raise InputError("modes: there is none; give at least one")
+        if self.first_mode and self.first_mode not in self.modes:
+            raise InputError(f"first_mode: there is no mode {self.first_mode!r}; there are {', '.join(self.modes)}")
         for transition in self.ways:
             for end in (getattr(transition, "from"), transition.to):
                 if end not in self.modes and end != "*":

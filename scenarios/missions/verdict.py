@@ -131,6 +131,8 @@ def _measurements(mission: Mission, flight: Dataset) -> dict[str, tuple[int, int
             if f"{name}.used" not in flight:
                 continue
             used, refused = (float(flight[f"{name}.{what}"].values[:, -1].sum()) for what in ("used", "refused"))
+            if np.isnan(used + refused):  # software of others does not tell
+                continue
             last = float(flight["time"].values[-1]) - part.first_s - part.latency_s
             due = (int(last / part.interval_s + 1e-9) + 1 if last >= 0.0 else 0) * flight.sizes["trial"]
             found[name] = int(used), int(refused), max(int(due - used - refused), 0)

@@ -6,6 +6,7 @@ def fig1(seed: int) -> Result:
     return Result(metrics={"drift": drift}, checks=[at_most("energy drift", drift, 1e-9)], draw=...)
 """
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,13 @@ class Case:
     def paper(self) -> str:
         """The part of the name before the slash, which is also the module of the case."""
         return self.name.partition("/")[0]
+
+    @property
+    def source(self) -> str:
+        """Where the experiment stands: what its code cites, or the paper's key and figure."""
+        cited = re.search(r"Source: (.*)", (self.run.__doc__ or "") + (inspect.getmodule(self.run).__doc__ or ""))
+        figure = self.name.partition("/")[2].replace("fig", "fig. ").replace("eq", "eq. ").replace("-", " ")
+        return cited[1].strip(' "') if cited else f"{self.paper.upper()} {figure}"
 
 
 def case(name: str, *, title: str) -> Callable[[Callable[[int], Result]], Callable[[int], Result]]:

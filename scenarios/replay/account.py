@@ -45,7 +45,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "rest": rest,
         "noise": noise,
         "motion": _motion(session),
-        "hints": tuning.hints(session.config.filter.kind, sensors, rest),
+        "hints": tuning.hints(session.config.filter.kind, sensors, rest, session.plausibility.spreads()),
         "warnings": [*_warnings(data), *session.plausibility.doubts()],
         "failures": _failures(sensors),
         "timing": {

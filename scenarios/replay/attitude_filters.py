@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.batch import chosen
-from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.chart import ROTATION, vector
 from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.mekf import Mekf
+from gnc.estimators.mekf import Mekf, at_rest
 from gnc.models.sensors import Gyro, Measurement
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay import config, filter_config
@@ -30,7 +29,8 @@ class GyroDriven(Driven):
         special: dict[str, Any] = {"coast_sigma": chosen.coast_sigma, "magnetometer_walk": chosen.magnetometer_walk}
         self.filter = GyroMekf(gyro=gyro, **special, **common)
         self.errors = named("a", "bias", *(["magnetometer_bias"] if self._biased else []))
-        self.chart = (ROTATION, *[vector(3)] * (len(self.errors) // 3 - 1))
+        self.fields = ("q_IB", "bias", *(["magnetometer_bias"] if self._biased else []))
+        self.chart = (ROTATION, *[vector(3)] * (len(self.fields) - 1))
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief before the first sample."""
@@ -49,16 +49,10 @@ class GyroDriven(Driven):
         """Return F."""
         return self.filter.transition(after, h)
 
-    def parts(self, belief: Any) -> tuple[Array, ...]:
-        """Return attitude and biases."""
-        return (belief.q_IB, belief.bias, belief.magnetometer_bias)[: len(self.chart)]
-
     def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
         """Return the belief with another attitude and other biases."""
-        q_IB, bias, *more = parts
-        w_B = belief.w_B - (bias - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
-        named_more = {"magnetometer_bias": more[0]} if more else {}
-        return belief._replace(q_IB=q_IB, w_B=w_B, bias=bias, C=C, **named_more)
+        w_B = belief.w_B - (parts[1] - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
+        return super().moved(belief, parts, C)._replace(w_B=w_B)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, biases and C."""
@@ -90,7 +84,8 @@ class ByTorque(Driven):
             extras.append(Inertia(form="ratios"))
             self.errors += INERTIA
         self.filter = Mekf(np.array(chosen.J), chosen.method, psd, tuple(extras), substeps=chosen.substeps, **common)
-        self.chart = (ROTATION, vector(self.filter.size - 3))
+        self.fields = ("q_IB", "P_B", *(["extras"] if extras else []))
+        self.chart = (ROTATION, vector(3), *([vector(self.filter.size - 6)] if extras else []))
 
     def start_size(self, start: config.Start) -> int:
         """Return that of the whole error state beside a momentum, that of attitude and rate beside a rate."""
@@ -101,8 +96,7 @@ class ByTorque(Driven):
         k, rho_B = self.filter.size - 6, NOTHING if held is None else held.z[6:9]
         values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(k - self._biases)])
         if start.P_B is not None:
-            parts = first.q_IB, np.array(start.P_B), rho_B, values, np.array(start.C)
-            return Belief(*parts, np.zeros(()), np.zeros(()))
+            return at_rest(first.q_IB, np.array(start.P_B), rho_B, values, np.array(start.C))
         C = blocks(first.C[:3, :3], variance(np.radians(start.sigma_rate_deg_s))) if start.C is None else given(start)
         x = AttitudeState(np.asarray(first.q_IB), np.array(start.w_B))
         return self.filter.start(x, C, rho_B, values, self._prior(start))
@@ -121,21 +115,13 @@ class ByTorque(Driven):
     def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
         """Return F."""
         tau_B, rho_B, env = self._given(before, sample, end)
-        return self.filter.transition(before, before.C, tau_B, h, rho_B, env)[2]
+        return self.filter.transition(before, before.C, tau_B, h, rho_B, env)[1]
 
     def _given(self, belief: Any, sample: Sample, end: Measurement) -> tuple[Array, Array, Field]:
         """Return torque, the wheels' momentum at the end, and the field."""
         tau_B, B_I = (NOTHING, NOTHING) if sample is None else (sample.z[:3], sample.z[9:])
         rho_B = chosen(end.valid > 0.0, end.z[6:9], belief.rho_B) if end.z.shape[0] else belief.rho_B
         return tau_B, rho_B, Field(B_I)
-
-    def parts(self, belief: Any) -> tuple[Array, ...]:
-        """Return attitude, momentum and extra states."""
-        return belief.q_IB, np.concatenate([belief.P_B, belief.extras], axis=-1)
-
-    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
-        """Return the belief with another attitude, momentum and extra states."""
-        return belief._replace(q_IB=parts[0], P_B=parts[1][..., :3], extras=parts[1][..., 3:], C=C)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, extra states and C."""

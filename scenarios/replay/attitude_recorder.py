@@ -120,7 +120,7 @@ class AttitudeRecorder(Recorder):
             "substeps": mekf.substeps,
             "torque_psd": np.diagonal(one(mekf.torque_psd, 2)).tolist(),
             "gate_probability": mekf.gate_probability,
-            "patience": mekf.patience,
+            "patience": mekf.patience_s,
             "inflation": mekf.inflation,
             "ungated_s": self._ungated_s,
         }

@@ -105,7 +105,7 @@ def inertia(t: Array, w_B: Array, tau_B: Array, rho_B: Array) -> Calibration:
     """Fit J to rates under known torques and wheels' momenta; without any, its ratios: the trace is 1 then.
 
     J is linear in the momentum, so every window gives 3 equations per bin for J and its own L. What the gyro's noise
-    adds to the normal equations, by which J would be too small and seem known where the body hardly turns, is taken out.
+    adds to the normal equations, by which J would be too small, and known where the body hardly turns, is taken out.
     """
     scaled, dt = bool(np.any(tau_B) or np.any(rho_B)), float(np.median(np.diff(t)))
     size, hop = max(int(WINDOW_S / dt), 2), max(int(BIN_S / dt), 1)

@@ -36,7 +36,8 @@ class Driven(Protocol):
 
     filter: Any
     errors: tuple[str, ...]  # names of the rows of C
-    chart: Chart  # of the parts of a belief that C is of
+    fields: tuple[str, ...]  # of a belief, that C is of
+    chart: Chart  # of these
     sample_size: int = 3  # numbers of the driver's sample
     recordable: bool = True  # whether `step` and `update` can be part of a compiled program
 
@@ -55,9 +56,11 @@ class Driven(Protocol):
 
     def parts(self, belief: Any) -> tuple[Array, ...]:
         """Return the parts of the chart."""
+        return tuple(getattr(belief, name) for name in self.fields)
 
     def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
         """Return the belief with other parts and covariance."""
+        return belief._replace(C=C, **dict(zip(self.fields, parts, strict=True)))
 
     def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
         """Correct with a measurement, and return an innovation too."""

@@ -22,8 +22,8 @@ class Filter(Section):
     gate_probability: Probability = 0.999
     patience_s: Positive = Field(default=10.0, description="no sensor agreed for so long: the covariance grows")
     growth: Annotated[float, Field(ge=1)] = Field(default=3.0, description="of the standard deviations then")
-    patience: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="the filter's own recovery instead, after so many refused measurements"
+    patience: Positive | None = Field(
+        default=None, description="the filter's own recovery instead, after so many seconds (gyro-mekf: refusals)"
     )
     inflation: Positive | None = Field(default=None, description="of the filter's own recovery")
     ungated_s: NonNegative = Field(default=0.0, description="all measurements are let in for so long at the start")

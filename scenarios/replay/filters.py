@@ -25,7 +25,8 @@ def driven(chosen: Any, gyros: list[Gyro], start: config.Start, poses: Poses | N
 
 
 def _built(chosen: Any, gyros: list[Gyro], start: config.Start, poses: Poses | None) -> Driven:
-    common: dict[str, Any] = {"gate_probability": chosen.gate_probability, "patience": chosen.patience or OWN_PATIENCE}
+    name = "patience" if chosen.kind == "gyro-mekf" else "patience_s"
+    common: dict[str, Any] = {"gate_probability": chosen.gate_probability, name: chosen.patience or OWN_PATIENCE}
     common |= {} if chosen.inflation is None else {"inflation": chosen.inflation}
     if chosen.kind == "gyro-mekf":
         return GyroDriven(chosen, gyros[0], common)

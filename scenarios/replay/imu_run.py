@@ -16,23 +16,21 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.errors import InputError
-from gnc.estimators.imu_filter import ImuConstants, ImuFilter, first_state, surveyed
-from gnc.estimators.imu_rest import RestSurvey
+from gnc.estimators.imu_filter import ImuConstants, ImuFilter, passed, surveyed
 from gnc.estimators.imu_smoother import smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import named
 from gnc.scenarios.replay.merge import Block
-from gnc.scenarios.replay.results import BesideTruth, Results
+from gnc.scenarios.replay.results import Results
+from gnc.scenarios.replay.smoothing import KeptTruth, Spool
 from gnc.scenarios.replay.stream import Measurements, Stream
-from gnc.scenarios.replay.truth import SHAPES, Track
+from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
 CHUNK = 16384  # rows
 SENSORS = 10  # t, gyro, accelerometer, magnetometer
-TRUTH = {name: int(np.prod(shape)) for name, shape in SHAPES.items()}
-TOLD = {"q": 4, "w": 3, "bias": 3, "C": 36, "magnet": 6}
 
 
 class Imu:
@@ -52,10 +50,8 @@ class ImuRunner:
         self._gyro, self._acc = kinds.index("gyro"), kinds.index("accelerometer")
         self._mag = kinds.index("magnetometer") if "magnetometer" in kinds else None
         self._turns = [_mounting(config, stream) for stream in streams]
-        self._spool = folder / ".imu_rows.tmp"
-        self._file = self._spool.open("wb")
-        self._truth = track is not None
-        self._waiting = BesideTruth(track, self._write)
+        self._folder, self._rows = folder, folder / ".imu_rows.tmp"
+        self._file, self._truth = self._rows.open("wb"), KeptTruth(track, folder / ".imu_truth.tmp")
         self._last_acc, self._late_mag = np.full((1, 4), np.nan), np.zeros((0, 4))
         self.noise: Any = None
         self.candidates: Sequence[Replay] = ()  # whose likelihood is asked for, instead of estimates
@@ -74,8 +70,9 @@ class ImuRunner:
         """Put the samples of a block in step."""
         rows = self._in_step(block.parts)
         if len(rows):
-            self._waiting.add({"t": rows[:, 0], "rows": rows})
-        self._waiting.settle(block.until)
+            rows.tofile(self._file)
+            self._truth.add({"t": rows[:, 0]})
+        self._truth.settle(block.until)
 
     def _in_step(self, parts: Sequence[Measurements]) -> Array:
         gyro, acc = (self._turned(parts, i) for i in (self._gyro, self._acc))
@@ -98,20 +95,16 @@ class ImuRunner:
         m = parts[i]
         return np.concatenate([m.t[m.valid, None], quaternion.rotate(self._turns[i], m.z[m.valid, :3])], axis=1)
 
-    def _write(self, columns: dict[str, Array]) -> None:
-        beside = [columns[name].reshape(len(columns["t"]), -1) for name in TRUTH] if self._truth else []
-        np.concatenate([columns["rows"], *beside], axis=1).tofile(self._file)
-
     def finish(self) -> None:
         """Find the noises, filter, smooth, and write."""
-        self._waiting.settle(np.inf)
+        self._truth.settle(np.inf)
         self._file.close()
-        width = SENSORS + (sum(TRUTH.values()) if self._truth else 0)
         try:
-            if self._spool.stat().st_size:
-                self._filter(np.memmap(self._spool, float, "r").reshape(-1, width))
+            if self._rows.stat().st_size:
+                self._filter(np.memmap(self._rows, float, "r").reshape(-1, SENSORS))
         finally:
-            self._spool.unlink()
+            self._rows.unlink()
+            self._truth.close()
 
     def _compare(self, rows: Array) -> None:
         """Tell the likelihood of every innovation for all candidates."""
@@ -126,20 +119,23 @@ class ImuRunner:
         if self.candidates:
             self._compare(rows)
             return
-        imu = self._built(rows, self._config)
-        starts: list[tuple[int, Any]] = []
+        imu, output, starts = self._built(rows, self._config), self._config.output, list[tuple[int, Any]]()
         chunk = self._chunk(imu.dt)
-        output = self._config.output
         for start, before, told in self._forwards(imu, rows, chunk):
             self._innovations(rows[start : start + chunk, 0], told, imu)
             if output.smooth:
                 starts.append((start, before))
             else:
-                self._estimates(rows[start : start + chunk], told, imu)
-        if output.smooth:
-            lag = None if output.lag_s is None else 1
-            for start, told in _forward_order(smoothed(imu, rows, starts, lag), rows, self._spool):
-                self._estimates(rows[start : start + len(told["q"])], told, imu)
+                self._estimates(rows, start, told, imu)
+        if not output.smooth:
+            return
+        back = Spool(self._folder / ".imu_smoothed.tmp")
+        for start, told in smoothed(imu, rows, starts, None if output.lag_s is None else 1):
+            back.append((start, told))
+        for i in range(len(back) - 1, -1, -1):
+            start, told = back[i]
+            self._estimates(rows, start, told, imu)
+        back.close()
 
     def _chunk(self, dt: float) -> int:
         """Return the rows of a chunk: with a lag, as many as it has."""
@@ -164,12 +160,7 @@ class ImuRunner:
 
     def _forwards(self, imu: ImuFilter, rows: Array, chunk: int) -> Iterator[tuple[int, Any, Any]]:
         q_IB = self._config.start.q_IB
-        state, window = first_state(imu, rows, None if q_IB is None else np.array(q_IB)), RestSurvey(imu.dt).window
-        for start in range(0, len(rows), chunk):
-            before = type(state)(*(part.copy() for part in state))
-            past = min(start, window)
-            samples = imu.samples(rows[start - past : start + chunk, :SENSORS], past)
-            yield start, before, imu.run(state, samples, start + chunk >= len(rows))
+        return passed(imu, rows, chunk, None if q_IB is None else np.array(q_IB))
 
     def _innovations(self, t: Array, told: Any, imu: ImuFilter) -> None:
         if self._mag is None or not len(told.row):
@@ -178,34 +169,15 @@ class ImuRunner:
         columns = {"t": t[told.row], **scaled, "nis": told.nis, "used": np.ones(len(told.row))}
         self._results.write_innovations(self._mag - 1, columns)
 
-    def _estimates(self, rows: Array, told: Any, imu: ImuFilter) -> None:
-        told = told if isinstance(told, dict) else {name: getattr(told, name) for name in TOLD}
-        columns = {"t": rows[:, 0], "q_IB": told["q"], "w_B": told["w"], "bias": told["bias"]}
+    def _estimates(self, rows: Array, start: int, told: Any, imu: ImuFilter) -> None:
+        end = start + len(told.q)
+        columns = {"t": np.array(rows[start:end, 0]), "q_IB": told.q, "w_B": told.w, "bias": told.bias}
         if self._mag is not None:
-            columns |= {"magnet_B": told["magnet"][:, :3] / imu.scale, "magnet_I": told["magnet"][:, 3:] / imu.scale}
-        columns["C"] = told["C"].reshape(-1, 6, 6)
-        if self._truth:
-            parts = np.split(rows[:, SENSORS:], np.cumsum(list(TRUTH.values()))[:-1], axis=1)
-            columns |= {n: part.reshape(-1, *SHAPES[n]) for n, part in zip(TRUTH, parts, strict=True)}
-        self._results.count += len(rows)
+            columns |= {"magnet_B": told.magnet[:, :3] / imu.scale, "magnet_I": told.magnet[:, 3:] / imu.scale}
+        columns |= {"C": told.C.reshape(-1, 6, 6), **self._truth.rows(start, end)}
+        self._results.count += end - start
         self._results.write(columns)
 
 
 def _mounting(config: Replay, stream: Stream) -> Array:
     return np.array(next(s.q_BS for s in config.sensors if f"sensors.{s.name}" == stream.name))
-
-
-def _forward_order(chunks: Iterator[tuple[int, Any]], rows: Array, beside: Path) -> Iterator[tuple[int, Any]]:
-    """Turn the order of chunks that come from the last to the first, by way of a file."""
-    path = beside.with_name(".imu_smoothed.tmp")
-    kept = np.memmap(path, float, "w+", shape=(len(rows), sum(TOLD.values())))
-    try:
-        for start, told in chunks:
-            parts = [getattr(told, name).reshape(len(told.q), -1) for name in TOLD]
-            kept[start : start + len(told.q)] = np.concatenate(parts, axis=1)
-        for start in range(0, len(rows), CHUNK):
-            parts = np.split(np.array(kept[start : start + CHUNK]), np.cumsum(list(TOLD.values()))[:-1], axis=1)
-            yield start, dict(zip(TOLD, parts, strict=True))
-    finally:
-        del kept
-        path.unlink()

@@ -19,14 +19,21 @@ from gnc.scenarios.replay import config
 from gnc.scenarios.replay.driven import Array, Driven, First, Sample, blocks, given, named, variance
 from gnc.scenarios.replay.merge import Block, block_of
 from gnc.scenarios.replay.quantities import Quantity
+from gnc.scenarios.replay.sensor_config import Aiding
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.stream import Measurements
 
 REST_STEP_S = 0.1  # between two zero velocities
 QUIET, STILL = 1.5, np.array([1e-3, 0.02])  # deviations at rest: of the sensors' noise, and beside it [rad/s, m/s^2]
 BIAS_DEG_S = 0.5  # of a gyro's bias, if nothing is stated: that of an IMU of unknown make
 LEVEL, HEADING = np.radians(5.0), np.radians(60.0)  # of an attitude from one sample of the accelerometer
+
+
+def driving(replay: config.Replay) -> tuple[Any, Any]:
+    """Return the sections of gyro and accelerometer."""
+    gyro, acc = (next(s for s in replay.sensors if s.kind == kind) for kind in ("gyro", "accelerometer"))
+    return gyro, acc
 
 
 class Inertial(Driven):
@@ -37,7 +44,7 @@ class Inertial(Driven):
     def __init__(self, replay: config.Replay) -> None:
         chosen = replay.filter
         assert chosen.kind == "ins"
-        gyro, acc = (next(s for s in replay.sensors if s.kind == kind) for kind in ("gyro", "accelerometer"))
+        gyro, acc = driving(replay)
         self._chosen, self._first, self._sigmas = chosen, list[float](), list[float]()
         names = list(named("a", "r", "v", "bias", "acc_bias"))
         if chosen.sigma_gravity_m_s2 > 0.0:
@@ -46,14 +53,14 @@ class Inertial(Driven):
         for s in replay.sensors:
             if s.kind in ("gyro", "accelerometer"):
                 continue
-            lever, delay, at = getattr(s, "sigma_lever_m", 0.0), getattr(s, "sigma_delay_s", 0.0), {}
-            if lever > 0.0:
-                at["lever_at"] = len(self._first)
-                names += self._extra(f"lever_{s.name}", s.lever_m, lever)
-            if delay > 0.0:
-                at["delay_at"] = len(self._first)
-                names += self._extra(f"delay_{s.name}", (0.0,), delay)
-            self.sensors[s.name] = dataclasses.replace(_sensor(s), **at)
+            sensor = _sensor(s)
+            if isinstance(s, Aiding) and s.sigma_lever_m > 0.0:
+                sensor = dataclasses.replace(sensor, lever_at=len(self._first))
+                names += self._extra(f"lever_{s.name}", s.lever_m, s.sigma_lever_m)
+            if isinstance(s, Aiding) and s.sigma_delay_s > 0.0:
+                sensor = dataclasses.replace(sensor, delay_at=len(self._first))
+                names += self._extra(f"delay_{s.name}", (0.0,), s.sigma_delay_s)
+            self.sensors[s.name] = sensor
         self.errors = tuple(names)
         self.filter = InsFilter(
             arw=gyro.arw, vrw=acc.vrw, gyro_walk=gyro.bias_walk, acc_walk=acc.bias_walk, extras=len(self._first),
@@ -61,6 +68,7 @@ class Inertial(Driven):
             gate_probability=chosen.gate_probability,
         )  # fmt: skip
         self.chart = self.filter.chart
+        self.fields = ("x", "bias", "extras")[: len(self.chart)]
 
     def _extra(self, name: str, values: Sequence[float], sigma: float) -> list[str]:
         self._first += values
@@ -86,14 +94,6 @@ class Inertial(Driven):
     def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
         """Return F."""
         return self.filter.transition(before, after, h)
-
-    def parts(self, belief: Any) -> tuple[Array, ...]:
-        """Return the parts of the chart."""
-        return self.filter.parts(belief)
-
-    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
-        """Return the belief with other parts."""
-        return self.filter.with_parts(belief, parts, C)
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return pose, velocity, rate, biases, extra states and C."""
@@ -155,12 +155,10 @@ def _place(c: Channel, m: Measurements) -> Array | None:
 class Pairing:
     """Puts gyro and accelerometer together, and tells when the body rests: blocks in, blocks out."""
 
-    def __init__(self, replay: config.Replay, streams: Sequence[Stream]) -> None:
-        chosen, sensors = replay.filter, {f"sensors.{s.name}": s for s in replay.sensors}
-        self._turns = [np.array(sensors[s.name].q_BS) for s in streams[:2]]
+    def __init__(self, replay: config.Replay) -> None:
+        (gyro, acc), chosen = driving(replay), replay.filter
+        self._turns, self._walks = (np.array(gyro.q_BS), np.array(acc.q_BS)), np.array([gyro.arw, acc.vrw])
         self._rests = chosen.kind == "ins" and chosen.rest_sigma_m_s > 0.0
-        noises = (s.arw if s.kind == "gyro" else s.vrw for s in (sensors[stream.name] for stream in streams[:2]))
-        self._walks = np.array(list(noises), float)
         self._last, self._past, self._rested = np.zeros((0, 4)), np.zeros((0, 7)), -np.inf
 
     def __call__(self, block: Block, truth: bool) -> Block:
@@ -183,7 +181,8 @@ class Pairing:
         if len(rows) > 2:
             dt = float(np.median(np.diff(rows[:, 0])))
             window, walks = max(int(WINDOW_S / dt), 10), self._walks / np.sqrt(dt)
-            limits = ImuNoise(0.0, 0.0, 0.0, 0.0, 1, *(QUIET * walks + STILL), 0.0)
+            rest_gyro, rest_acc = QUIET * walks + STILL
+            limits = ImuNoise(0.0, 0.0, 0.0, 0.0, 1, rest_gyro, rest_acc, 0.0)
             for k in (
                 np.flatnonzero(resting(rows[:, 1:4], rows[:, 4:], skip, window, limits)) if len(rows) > window else ()
             ):
@@ -201,8 +200,9 @@ class InsStarter(Starter):
     def __init__(self, replay: config.Replay, inertial: Inertial) -> None:
         super().__init__(replay.start, True)
         self._sensors, self._kinds = inertial.sensors, {s.name: s.kind for s in replay.sensors}
-        late = {s.name: replay.start.sigma_velocity_m_s * getattr(s, "sigma_delay_s", 0.0) for s in replay.sensors}
-        self._loose = {s.name: np.hypot(getattr(s, "sigma_lever_m", 0.0), late[s.name]) for s in replay.sensors}
+        speed = replay.start.sigma_velocity_m_s
+        aids = [s for s in replay.sensors if isinstance(s, Aiding)]
+        self._loose = {s.name: np.hypot(s.sigma_lever_m, speed * s.sigma_delay_s) for s in aids}
         self._q: tuple[Array, Array] | None = None
         self._r: tuple[Array, Array] | None = None
         if replay.start.q_IB is not None:
@@ -215,7 +215,7 @@ class InsStarter(Starter):
     def look(self, name: str, t: float, sensor: Any, z: Array, env: Any) -> First | None:
         """Return the start that this measurement makes possible."""
         force_B = self.held.z[0, 3:] if len(self.held.t) else None
-        s, kind, R = self._sensors.get(name), self._kinds.get(name), None if sensor is None else sensor.R
+        s, kind, R = self._sensors.get(name), self._kinds.get(name), np.asarray(sensor.R)
         if s is None:
             return None
         if kind in ("pose", "attitude") and self._q is None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.sensor_config import MagnetometerSensor
 from gnc.scenarios.replay.stream import Measurements, Stream
 
 Array = Any
@@ -55,6 +56,18 @@ class Plausibility:
         turned = [x for x in looked if getattr(x[0], "kind", "truth") in ("attitude", "pose", "truth")]
         said += [line for gyro in gyros for attitude in turned for line in _rates(gyro, attitude)]
         return said + self._clocks()
+
+    def spreads(self) -> dict[str, float]:
+        """Return by how much the lengths of measured fields spread, over the noise that is stated."""
+        found = {}
+        for sensor, rows in zip(self._sensors, self._rows, strict=True):
+            if isinstance(sensor, MagnetometerSensor) and rows and not self._orbit:
+                length = np.sqrt((_joined(rows)[1][:, :3] ** 2).sum(axis=1))
+                usual = float(np.median(length))
+                noise = float(np.hypot(sensor.sigma_T, np.radians(sensor.sigma_deg) * usual))
+                if noise > 0.0:
+                    found[sensor.name] = float(np.median(np.abs(length - usual))) / (0.6745 * noise)
+        return found
 
     def _lengths(self, sensor: Any, z: Array) -> list[str]:
         kind = getattr(sensor, "kind", "")

@@ -43,7 +43,8 @@ class ByWrench(Driven):
         options: dict[str, Any] = {"method": chosen.method, "wrench_psd": np.asarray(chosen.wrench_psd)}
         options |= {"extras": tuple(extras), "turn": TURN if chosen.substeps else None}
         self.filter = DqEkf.of(chosen.mass, np.array(chosen.r_g), np.array(chosen.J_com), **options, **common)
-        self.chart = (POSE, vector(self.filter.size - 6))
+        self.fields = ("dq_IB", "chi_B", *(["extras"] if extras else []))
+        self.chart = (POSE, vector(6), *([vector(self.filter.size - 12)] if extras else []))
 
     def start_size(self, start: config.Start) -> int:
         """Return the size of pose and twist."""
@@ -67,14 +68,6 @@ class ByWrench(Driven):
     def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
         """Return F."""
         return self.filter.transition(before, before.C, None if sample is None else sample.z[:6], h)[1]
-
-    def parts(self, belief: Any) -> tuple[Array, ...]:
-        """Return pose, twist and extra states."""
-        return belief.dq_IB, np.concatenate([belief.chi_B, belief.extras], axis=-1)
-
-    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
-        """Return the belief with another pose, twist and extra states."""
-        return belief._replace(dq_IB=parts[0], chi_B=parts[1][..., :6], extras=parts[1][..., 6:], C=C)
 
     def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
         """Correct with a measurement; `restart_beyond` makes it do as a chaser's filter does."""
@@ -104,7 +97,7 @@ class Kinematic(Driven):
         if gyro is not None:
             walk[:3], white[:3] = gyro.bias_walk**2, gyro.arw**2
         self.filter = TwistEkf(twist_psd=white, walk_psd=walk, **common)
-        self.chart = (POSE, vector(6))
+        self.fields, self.chart = ("dq_IB", "bias"), (POSE, vector(6))
         self.errors = named("a", "r", "w" if gyro is None else "bias", "v")
         self._sign = np.repeat([1.0, -1.0 if gyro is None else 1.0, -1.0], [6, 3, 3])
 
@@ -129,13 +122,9 @@ class Kinematic(Driven):
         """Return F."""
         return self.filter.transition(after, h)
 
-    def parts(self, belief: Any) -> tuple[Array, ...]:
-        """Return pose and bias."""
-        return belief.dq_IB, belief.bias
-
     def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
         """Return the belief with another pose and bias."""
-        return belief._replace(dq_IB=parts[0], chi_B=belief.chi_B + belief.bias - parts[1], bias=parts[1], C=C)
+        return super().moved(belief, parts, C)._replace(chi_B=belief.chi_B + belief.bias - parts[1])
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return pose, twist, bias and C, an unmeasured twist's error being less that of the bias."""
@@ -146,7 +135,7 @@ class Kinematic(Driven):
 class Moving(Driven):
     """Pose filter by a model of the motion, of which kind and density are those that suit the first poses best."""
 
-    recordable = False
+    recordable, fields = False, ("dq_IB",)  # the rest of the chart is made of the others
 
     def __init__(self, chosen: filter_config.KinematicFilter, poses: Poses) -> None:
         kinds: tuple[Kind, ...] = ("white", "damped", "singer") if chosen.motion == "auto" else (chosen.motion,)

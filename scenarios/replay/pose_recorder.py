@@ -68,7 +68,7 @@ class PoseRecorder(Recorder):
             "substeps": dqekf.turn is not None,
             "wrench_psd": np.diagonal(one(dqekf.wrench_psd, 2)).tolist(),
             "gate_probability": dqekf.gate_probability,
-            "patience": dqekf.patience,
+            "patience": dqekf.patience_s,
             "inflation": dqekf.inflation,
             "ungated_s": max(self._known.ungated_s, 0.0),
             "restart_beyond": one(self._known.prior.possible, 1),

@@ -63,7 +63,7 @@ class Runner:
 
     def run(self, block: Block) -> None:
         """Take the events of a block."""
-        parts = block.parts[: len(self.streams)]
+        parts: Sequence[Measurements] = block.parts[: len(self.streams)]
         if self.belief is None:
             parts = self._begun(block, parts)
         if self._waiting is not None:
@@ -143,7 +143,8 @@ class Runner:
             if known:
                 self._results.innovations(i, span.t[tick[:known]], cut(innovation, known))
         if span.noted.any():
-            self._note(span.t[span.noted], mapped(lambda x: x[:n][span.noted], passed.after))
+            chosen = slice(n) if span.noted.all() else np.flatnonzero(span.noted)
+            self._note(span.t[chosen], mapped(lambda x: x[chosen], passed.after))
 
     def _begun(self, block: Block, parts: Sequence[Measurements]) -> Sequence[Measurements]:
         """Look for a start; return what is left of the measurements behind it."""

@@ -176,15 +176,18 @@ def nis_band(size: int, counts: Array, gate_probability: float) -> tuple[Array, 
 
 
 def innovations(records: Array, gate_probability: float) -> dict[str, Any]:
-    """Return counts, mean NIS with its band, and the whiteness of a sensor's innovations.
+    """Return counts, mean NIS with its band, mean and RMS of each axis over its sigma, and whiteness of innovations.
 
     The mean and its band are of the measurements that were used; `nis_median_ratio`, to the median of chi-square, is of
     all, since many rejections are a sign that the noise is larger than stated.
     """
     m, n, total = records["y"].shape[1], 0, 0.0
+    axes = np.zeros((2, m))  # sums of each component over its sigma, and of its square
     for part in _slices(records):
-        used = part["nis"][part["used"] > 0.0]
-        n, total = n + len(used), total + float(used.sum())
+        part = part[part["used"] > 0.0]
+        n, total = n + len(part), total + float(part["nis"].sum())
+        u = part["y"].astype(float) / np.sqrt(np.diagonal(part["S"], axis1=1, axis2=2).astype(float))
+        axes += u.sum(axis=0), (u * u).sum(axis=0)
     sample = records["nis"][:: max(1, len(records) // SAMPLE)]
     low, high = nis_band(m, max(n, 1), gate_probability)
     correlation, half = whiteness(records)
@@ -194,6 +197,8 @@ def innovations(records: Array, gate_probability: float) -> dict[str, Any]:
         "size": m,
         "nis": total / n if n else None,
         "nis_band": [float(low), float(high)],
+        "axis_mean": (axes[0] / max(n, 1)).tolist(),
+        "axis_rms": np.sqrt(axes[1] / max(n, 1)).tolist(),
         "nis_median_ratio": float(np.median(sample) / chi2.median(m)),
         "correlation": correlation.tolist(),
         "correlation_band": half,

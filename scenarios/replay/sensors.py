@@ -123,7 +123,8 @@ def _surround(sensor: Any, quantity: Quantity, model: Model | None) -> Callable[
         return lambda m: Surroundings(m.z[:, -3:], _unit(m.z[:, -3:]), np.zeros(len(m.t)))
     if sensor.kind == "magnetometer" and reference is not None:
         field = np.array(reference)
-        return lambda m: Surroundings(*[np.broadcast_to(field, (len(m.t), 3))] * 2, np.zeros(len(m.t)))
+        wide = lambda m: np.broadcast_to(field, (len(m.t), 3))  # noqa: E731
+        return lambda m: Surroundings(wide(m), wide(m), np.zeros(len(m.t)))
     return lambda m: None
 
 

@@ -152,7 +152,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
     runner = _runner(config, filter_, correcting, streams[: len(streams) - (track is not None)], results, track, folder)
     session = Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
-    session.pairing = Pairing(config, streams) if config.filter.kind == "ins" else None
+    session.pairing = Pairing(config) if config.filter.kind == "ins" else None
     return session
 
 

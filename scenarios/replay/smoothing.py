@@ -1,12 +1,8 @@
-"""Smoothing of a whole log: Rauch-Tung-Striebel on the group, with flat memory.
+"""Smoothing of a whole log by `gnc.estimators.smoothing.rts`, with flat memory.
 
-    x_s = x_k + G log(x_p^-1 x_s'),   G = C_k F^T C_p^-1,   C_s = C_k + G (C_s' - C_p) G^T
-
-x_k, C_k are the filter's estimate, x_p, C_p its prediction of the next tick, x_s' what is known of that one from the
-whole log; + and log are those of the filter's chart. Forwards, the filter leaves its state before every span of ticks,
-and the ticks wait in a file. Backwards, span by span, it flies them once more and tells its predictions and their F.
-With a lag, the way back begins as much later as the lag asks for. Source: Rauch, Tung and Striebel, AIAA J. 3 (1965)
-1445; Bourmaud et al., J. Math. Imaging Vis. 51 (2015) 209, on groups.
+Forwards, the filter leaves its state before every span of ticks, and the ticks wait in a file. Backwards, span by span,
+it flies them once more and tells its predictions and their F. With a lag, the way back begins as much later as the lag
+asks for.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.estimators.chart import difference, retraction
+from gnc.estimators.smoothing import Node, State, rts
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.results import BesideTruth
 from gnc.scenarios.replay.run import Runner
@@ -164,7 +160,7 @@ class SmoothingRunner(Runner):
         parts, C, self._following = smoothed(self._filter, flown, self._following)
         return span, self._filter.moved(flown.after, parts, C)
 
-    _following: Following | None = None
+    _following: tuple[Node, State, Array] | None = None
 
     def _fly(self, span: Span) -> Flown:
         """Fly a span once more."""
@@ -185,44 +181,18 @@ def _joined(trees: Sequence[Any]) -> Any:
     return type(trees[0])(*parts) if hasattr(trees[0], "_fields") else tuple(parts)
 
 
-class Following(NamedTuple):
-    """The first tick of what follows: smoothed, and as it was predicted."""
+def smoothed(
+    filter_: Driven, flown: Flown, following: tuple[Node, State, Array] | None
+) -> tuple[State, Array, tuple[Node, State, Array]]:
+    """Return parts and covariances of ticks, and what the ticks before them ask of the first.
 
-    parts: list[Array]
-    C: Array
-    predicted: list[Array]
-    C_predicted: Array
-    F: Array
-
-
-def smoothed(filter_: Driven, flown: Flown, following: Following | None) -> tuple[tuple[Array, ...], Array, Following]:
-    """Return parts and covariances of ticks, and what the ticks before them ask of their first."""
-    minus, plus, n = difference(filter_.chart), retraction(filter_.chart), len(flown.C)
-    parts, C = [np.array(part) for part in flown.parts], np.array(flown.C)
-    pairs = [(flown.C[:-1], flown.F[1:], flown.C_predicted[1:])]
-    if following is not None:
-        pairs.append((flown.C[-1:], following.F[None], following.C_predicted[None]))
-    G = np.concatenate([_gains(*pair) for pair in pairs])
-    for k in range(len(G) - 1, -1, -1):
-        if k == n - 1:
-            assert following is not None
-            later, predicted, growth = following.parts, following.predicted, following.C - following.C_predicted
-        else:
-            later, predicted = [p[k + 1] for p in parts], [p[k + 1] for p in flown.predicted]
-            growth = C[k + 1] - flown.C_predicted[k + 1]
-        *moved, reset = plus(*[p[k] for p in flown.parts], G[k] @ minus(*predicted, *later))
-        whole = reset @ (flown.C[k] + G[k] @ growth @ G[k].T) @ reset.T
-        C[k] = 0.5 * (whole + whole.T)
-        for part, value in zip(parts, moved, strict=True):
-            part[k] = value
-    first = Following([p[0] for p in parts], C[0], [p[0] for p in flown.predicted], flown.C_predicted[0], flown.F[0])
-    return tuple(parts), C, first
-
-
-def _gains(C: Array, F: Array, C_predicted: Array) -> Array:
-    """Return G = C F^T C_p^-1; what is known for certain gains nothing."""
-    s = np.sqrt(np.maximum(np.diagonal(C_predicted, axis1=1, axis2=2), 0.0))
-    scale = 1.0 / np.where(s > 0.0, s, 1.0)
-    unit = C_predicted * (scale[:, :, None] * scale[:, None, :])
-    inverse = np.linalg.pinv(unit, rcond=1e-13, hermitian=True) * (scale[:, :, None] * scale[:, None, :])
-    return C @ np.swapaxes(F, -1, -2) @ inverse
+    That is how it was predicted (a node whose own state is theirs to fill in), and its smoothed state.
+    """
+    at = lambda parts, k: tuple(part[k] for part in parts)  # noqa: E731
+    ahead = [Node((), C, F, tuple(x), C) for C, F, *x in zip(flown.C_predicted, flown.F, *flown.predicted, strict=True)]
+    nodes = [*ahead[1:], *([following[0]] if following else [])]
+    last = following[1:] if following else (at(flown.parts, -1), flown.C[-1])
+    nodes = [n._replace(x=at(flown.parts, k), C=flown.C[k]) for k, n in enumerate(nodes)]
+    found = list(rts(filter_.chart, nodes, last))[bool(following) :][::-1]
+    parts = tuple(np.array(part) for part in zip(*(x for x, _ in found), strict=True))
+    return parts, np.array([C for _, C in found]), (ahead[0], *found[0])

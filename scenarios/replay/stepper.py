@@ -49,11 +49,12 @@ class Stepper:
     def __init__(self, filter_: Driven, channels: Sequence[Channel], trials: int = 1) -> None:
         self._filter, self._channels, self._trials = filter_, channels, trials
         self._programs: dict[tuple[bool, bool], Any] = {}
+        self._ticks = 0  # so far
 
     def run(self, belief: Any, ticks: Ticks, gated: bool, slopes: bool = False) -> Passed:
         """Take all ticks."""
-        n = len(ticks.held)
-        if JIT_OFF or not self._filter.recordable or (n < FEWEST and (gated, slopes) not in self._programs):
+        self._ticks += len(ticks.held)
+        if JIT_OFF or not self._filter.recordable or self._ticks < FEWEST:
             return self._one_by_one(belief, ticks, gated, slopes)
         if (gated, slopes) not in self._programs:
             self._programs[gated, slopes] = _Recorded(self, belief, ticks, gated, slopes)
@@ -68,7 +69,7 @@ class Stepper:
         """Return a first belief, for each of several candidates."""
         if self._trials == 1:
             return belief
-        cores = {"C": 2, "rejected": 0, "recoveries": 0}
+        cores = {"C": 2, "rejected": 0, "idle": 0, "recoveries": 0}
         wide = lambda x, core: np.array(np.broadcast_to(x, (self._trials, *np.shape(x)[np.ndim(x) - core :])))  # noqa: E731
         return type(belief)(**{name: wide(x, cores.get(name, 1)) for name, x in belief._asdict().items()})
 
@@ -138,7 +139,8 @@ class _Recorded:
 
     def run(self, belief: Any, ticks: Ticks) -> Passed:
         n, trials = len(ticks.held), self._trials
-        state = np.concatenate([np.reshape(x, (trials, -1)) for x in leaves(belief)], axis=1).astype(float)
+        state = np.concatenate([np.reshape(x, (trials, -1)) for x in leaves(belief)], axis=1)
+        state = np.ascontiguousarray(state, float)
         made = np.empty((n, trials, self._numbers))
         rows = [of_all(np.ascontiguousarray(x, float)) for x in leaves(ticks) if x is not None]
         self._program.run(state, rows, n, of_steps(made))

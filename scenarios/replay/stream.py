@@ -61,6 +61,12 @@ class Stream:
         """Judge rows in file order and keep the good ones."""
         row = first_row + np.arange(len(t))
         self.counts["rows"] += len(t)
+        self.frontier = max(self.frontier, self.clock.newest - self.clock.reorder_s - self.source.latency_s)
+        if flags is None and len(t) and not verdict.any() and np.isfinite(values).all():
+            z, refused = self.quantity.convert(values)
+            if not (refused != FINE).any():  # a clean log, as most are
+                self._waiting.append(Measurements(t - self.source.latency_s, z, np.ones(len(t), bool), row))
+                return
         flagged = np.zeros(len(t), bool) if flags is None else flags == 0.0
         finite = np.isfinite(values)
         rule = np.where(finite.all(axis=1) | flagged, FINE, "incomplete").astype("<U16")
@@ -72,8 +78,6 @@ class Stream:
         if refused is not None:
             rule[good & ~flagged] = refused
         self._keep(t, z, rule, flagged, row, good)
-        newest = self.clock.newest - self.clock.reorder_s - self.source.latency_s
-        self.frontier = max(self.frontier, newest)
 
     def _keep(self, t: Array, z: Array | None, rule: Array, flagged: Array, row: Array, good: Array) -> None:
         whole = np.zeros((len(t), self.quantity.size))
@@ -96,7 +100,8 @@ class Stream:
     def release(self, until: float) -> Measurements:
         """Return what is not later than `until`, in order, each stamp once."""
         m = self._waiting[0] if len(self._waiting) == 1 else _joined(self._waiting, self.quantity.size)
-        m = Measurements(*(a[np.argsort(m.t, kind="stable")] for a in m))
+        if (np.diff(m.t) < 0.0).any():
+            m = Measurements(*(a[np.argsort(m.t, kind="stable")] for a in m))
         ripe = int(np.searchsorted(m.t, until, side="right"))
         self._waiting = [Measurements(*(a[ripe:] for a in m))]
         m = Measurements(*(a[:ripe] for a in m))
@@ -106,7 +111,8 @@ class Stream:
             if bad.any():
                 self.counts[rule] += int(bad.sum())
                 self.dropped(self.name, m.row[bad], m.t[bad], rule)
-        m = Measurements(*(a[~(repeated | late)] for a in m))
+        if repeated.any() or late.any():
+            m = Measurements(*(a[~(repeated | late)] for a in m))
         self._look_for_gaps(m.t)
         return m
 

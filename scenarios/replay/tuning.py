@@ -3,7 +3,8 @@
 Of an honest filter the median of NIS is that of chi-square; r, the square root of their ratio, tells by how much the
 innovations are larger than the filter expects. The median hardly feels outliers. Innovations that are too large and
 correlated from one to the next say that the filter follows too slowly: its process (gyro, torque, acceleration) is
-noisier than stated. Those that are too large and white say that the sensor is.
+noisier than stated. Those that are too large and white say that the sensor is. A field whose length spreads much more
+than its noise is disturbed, whatever the rest says.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 NOTICEABLE = 1.15  # ratio of standard deviations from which a hint is given
 SIGMAS = 3.0  # by which it has to exceed chance
+DISTURBED = 3.0  # spread of a field's length over its noise
 CORRELATED = 0.2  # of the first lag, from which the process is blamed
 
 PROCESS = {
@@ -28,12 +30,18 @@ PROCESS = {
 
 
 def hints(
-    filter_kind: str, sensors: Mapping[str, Mapping[str, Any]], rest: Mapping[str, Mapping[str, Any]]
+    filter_kind: str,
+    sensors: Mapping[str, Mapping[str, Any]],
+    rest: Mapping[str, Mapping[str, Any]],
+    spreads: Mapping[str, float] | None = None,
 ) -> list[str]:
     """Return sentences for the user, none if all is well."""
     said = []
     for name, found in sensors.items():
-        if found.get("nis_median_ratio") is not None:
+        spread = (spreads or {}).get(name, 0.0)
+        if spread > DISTURBED and found.get("nis_median_ratio", 0.0) > 1.0:
+            said.append(f"{name}: its length spreads {spread:.2g} times as much as its noise: it is disturbed; try imu")
+        elif found.get("nis_median_ratio") is not None:
             said += _by_innovations(name, found, PROCESS[filter_kind])
     for name, found in rest.items():
         for level, (measured, stated) in found["levels"].items():

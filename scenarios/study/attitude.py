@@ -17,7 +17,6 @@ import numpy as np
 
 from gnc import noise, quaternion
 from gnc.estimators import cramer_rao
-from gnc.estimators.conserved_chart import conserved_error, conserved_inertial_error
 from gnc.estimators.consistency import nees
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.initialise import attitude_covariance, triad
@@ -166,7 +165,7 @@ def fly(f: Filter, psd: float, data: Data, problem: Tumble) -> Score:
     squares, own, inertial = [], [], []
     for k in range(1, len(data.truth)):
         readings = list(zip(data.sensors, data.measured[k], strict=True))
-        belief = _moved(mekf, belief, data.h, readings, f.joint, problem.outliers > 0)
+        belief = moved(mekf, belief, np.zeros(3), data.h, readings, f.joint, problem.outliers > 0)
         if k >= half:
             x = data.truth[k]
             squares.append(quaternion.angle_between(belief.q_IB, x.q_IB) ** 2)
@@ -176,17 +175,23 @@ def fly(f: Filter, psd: float, data: Data, problem: Tumble) -> Score:
     return scored(np.mean(squares, axis=0), np.mean(own, axis=0), inertial=np.mean(inertial, axis=0))
 
 
-def _moved(mekf: Any, belief: Any, h: float, readings: list[Any], joint: bool, gated: bool) -> Any:
+def moved(filter_: Any, belief: Any, load: Any, h: float, readings: list[Any], joint: bool, gated: bool) -> Any:
     """Predict and update.
 
     The gate is open where no measurement is wild: while the rate is being acquired it would refuse good ones.
     """
     if joint:
-        return mekf.advance(belief, np.zeros(3), h, readings, gated=gated)[0]
-    belief = mekf.predict(belief, np.zeros(3), h)
+        return filter_.advance(belief, load, h, readings, gated=gated)[0]
+    belief = filter_.predict(belief, load, h)
     for sensor, measurement in readings:
-        belief, _ = mekf.update(belief, sensor, measurement, gated=gated)
+        belief, _ = filter_.update(belief, sensor, measurement, gated=gated)
     return belief
+
+
+def some_times(steps: int) -> list[int]:
+    """Return a few times in the second half of a flight of so many samples."""
+    blocks = min(MAP_TIMES, steps - steps // 2)
+    return [steps // 2 + int((i + 0.5) * (steps - steps // 2) / blocks) for i in range(blocks)]
 
 
 def fly_history(f: Filter, data: Data, problem: Tumble) -> Score:
@@ -194,16 +199,14 @@ def fly_history(f: Filter, data: Data, problem: Tumble) -> Score:
 
     The errors are scaled to those of the whole second half by the bound, which goes up and down with the tumble.
     """
-    J, steps = problem.inertia, len(data.truth) - 1
-    blocks = min(MAP_TIMES, steps - steps // 2)
-    times = [steps // 2 + int((i + 0.5) * (steps - steps // 2) / blocks) for i in range(blocks)]
+    J, times = problem.inertia, some_times(len(data.truth) - 1)
     readings = [list(zip(data.sensors, measured, strict=True)) for measured in data.measured[1:]]
+    best = f.make(data.J, data.h)
     squares, own, inertial = [], [], []
-    for k, x in zip(times, f.make(data.J, data.h).estimates(data.start, data.C0, readings, times), strict=True):
+    for k, x in zip(times, best.estimates(best.filter.start(data.start, data.C0), readings, times), strict=True):
         truth = data.truth[k]
-        P_true = J @ truth.w_B
         squares.append(quaternion.angle_between(x.q_IB, truth.q_IB) ** 2)
-        own.append(nees(conserved_error(*x, J, np.zeros(3), truth.q_IB, P_true), x.C))
-        inertial.append(nees(*conserved_inertial_error(*x, J, np.zeros(3), truth.q_IB, P_true)))
+        own.append(nees(*best.filter.error(x, truth, J)))
+        inertial.append(nees(*best.filter.inertial_error(x, truth, J)))
     scale = data.bound_squares[len(data.truth) // 2 :].mean() / data.bound_squares[times].mean()
     return scored(scale * np.mean(squares, axis=0), np.mean(own, axis=0), inertial=np.mean(inertial, axis=0))

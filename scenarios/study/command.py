@@ -45,6 +45,7 @@ RATES, DURATION_S = "10,5,2,1,0.5,0.2,0.1", 300.0
 
 @app.command("sample-rate")
 def sample_rate(
+    mission: Annotated[str | None, typer.Argument(help="A mission in closed loop; none: a free tumble.")] = None,
     problem: Annotated[
         str,
         typer.Option(help="attitude: two directions; pose: a camera on a tumbling target; damper, potential, tree."),
@@ -68,11 +69,21 @@ def sample_rate(
         float, typer.Option(min=0, max=0.1, help="Relative error of the inertia that filters believe in.")
     ] = 0.0,
     psd: Annotated[float | None, typer.Option(min=0, help="Process noise of all filters [N^2 m^2 s].")] = None,
+    requirement: Annotated[str | None, typer.Option(help="Of the mission: what must be met.")] = None,
+    sensors: Annotated[str, typer.Option(help="Of the mission, commas between: whose rates change; none: all.")] = "",
+    controller: Annotated[bool, typer.Option(help="Whether the rate of commands changes too.")] = False,
+    flights: Annotated[int, typer.Option(min=1, help="Typical flights of covariance at most, at every point.")] = 4,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Of the mission.")] = None,
     as_json: Json = False,
     seed: Seed = 0,
     out: Out = Path("out/study/sample-rate"),
 ) -> None:
-    """Measure RMS error, bound and NEES of filters against the sample rate, on a body that tumbles freely."""
+    """Measure error, bound and NEES of filters against the sample rate, of a mission or on a body that tumbles."""
+    if mission is not None:
+        words = (requirement, sensors, controller, flights, settings or [])
+        return _of_mission(mission, filters, rates, trials, words, seed, out, as_json)
+    if requirement or sensors or controller or settings:
+        raise InputError("--requirement, --sensors, --controller, --set: are those of a mission; give its name")
     from gnc.scenarios.study import options, pose, show, system_problems
     from gnc.scenarios.study.filters import ATTITUDE, POSE, chosen
     from gnc.scenarios.study.sample_rate import Problem, advice, check, study
@@ -116,6 +127,29 @@ def sample_rate(
         show.table(points)
     result = {"study": "sample-rate", "problem": problem, "seed": seed, "points": [asdict(p) for p in points]}
     _tell(result, said, files, as_json)
+
+
+def _of_mission(
+    name: str, filters: str | None, rates: str, trials: int, words: Any, seed: int, out: Path, as_json: bool
+) -> None:
+    """Study a mission in closed loop."""
+    from gnc.scenarios.covariance.analysis import refuse
+    from gnc.scenarios.missions.load import read
+    from gnc.scenarios.study import missions, options
+
+    wanted, sensors, controller, flights, settings = words
+    flown = read(name, [*settings, f"run.seed={seed}"])
+    refuse(flown)
+    asked, rates_hz = missions.requirement(flown, wanted), options.numbers("--rates", rates)
+    kinds = filters.split(",") if filters else []
+    how = {"sensors": tuple(filter(None, sensors.split(","))), "controller": controller, "flights": flights}
+    with _progress(len(rates_hz) * max(len(kinds), 1)) as step:
+        points = list(missions.study(flown, rates_hz, kinds, asked, trials=trials, progress=step, **how))
+    files = missions.write(points, flown, asked, out)
+    if not as_json:
+        missions.show(points)
+    told = {"study": "sample-rate", "mission": flown.name, "requirement": asked, "seed": seed}
+    _tell({**told, "points": [asdict(p) for p in points]}, missions.advice(points), files, as_json)
 
 
 @app.command("noise")

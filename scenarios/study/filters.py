@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gnc.errors import InputError
-from gnc.estimators.conserved_dqekf import ConservedDqEkf
-from gnc.estimators.conserved_mekf import ConservedMekf
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.map_attitude import MapAttitude
+from gnc.estimators.map_estimate import MapEstimate
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.pose_motion import TURN
-from gnc.estimators.sigma_mekf import SigmaMekf
+from gnc.estimators.midpoint_dqekf import MidpointDqEkf
+from gnc.estimators.sigma_points import SigmaDqEkf, SigmaMekf
 from gnc.estimators.standard_mekf import StandardMekf
 from gnc.estimators.usque import Usque
 
@@ -32,77 +32,73 @@ class Filter:
     tuned: bool  # whether process noise is chosen in its favour; the others know that the truth has none
     finds_inertia: bool = False  # the ratios of the inertia are among its states
     joint: bool = False  # whether it takes an interval and all measurements at its end in one go, by `advance`
-    history: bool = False  # whether it looks at all measurements again at every time, as `MapAttitude` does
+    history: bool = False  # whether it looks at all measurements again at every time, as `MapEstimate` does
 
 
-def _mekf(method: str, **options: Any) -> Callable[[Any, float], Any]:
-    return lambda J, psd: Mekf(J, method=method, torque_psd=psd, allow_unphysical=True, **options)
+def _mekf(kind: type[Mekf] = Mekf, **options: Any) -> Callable[[Any, float], Any]:
+    return lambda J, psd: kind(J, torque_psd=psd, allow_unphysical=True, **options)
 
 
-def _standard(linearisation: str) -> Callable[[Any, float], Any]:
-    return lambda J, psd: StandardMekf(J, torque_psd=psd, linearisation=linearisation, allow_unphysical=True)
+def _dqekf(kind: type[DqEkf] = DqEkf, **options: Any) -> Callable[[Any, float], Any]:
+    return lambda M, psd: kind(M, wrench_psd=psd, **options)
 
 
-def _of(kind: type[Mekf]) -> Callable[[Any, float], Any]:
-    return lambda J, psd: kind(J, torque_psd=psd, allow_unphysical=True)
-
-
-def _dqekf(method: str, turn: float | None = TURN) -> Callable[[Any, float], Any]:
-    return lambda M, psd: DqEkf(M, method=method, wrench_psd=psd, turn=turn)
-
-
-def _conserved_dqekf(M: Any, psd: float) -> Any:
-    return ConservedDqEkf(M, wrench_psd=psd)
-
+CONSERVED = "constants of the motion linear in its chart"
 
 ATTITUDE = {
     f.name: f
     for f in (
-        Filter("mekf-euler", "standard MEKF, Euler linearisation, tuned", _standard("euler"), True),
-        Filter("mekf-midpoint", "standard MEKF, midpoint linearisation, tuned", _standard("midpoint"), True),
+        Filter("mekf-euler", "standard MEKF, first order, tuned", _mekf(StandardMekf, linearisation="euler"), True),
+        Filter("mekf-midpoint", "standard MEKF, midpoint linearisation, tuned", _mekf(StandardMekf), True),
         Filter(
-            "mekf-vi2", "QVI's filter: one variational step, second order, tuned", _mekf("vi2", substeps=False), True
+            "mekf-vi2", "QVI's filter: one variational step, second order, tuned",
+            _mekf(method="vi2", substeps=False), True,
         ),
-        Filter("mekf-rk4", "RK4 with its own transition matrix, substeps", _mekf("rk4"), False),
-        Filter("mekf-vi4", "variational, fourth order, substeps", _mekf("vi4"), False),
-        Filter("mekf-exact", "exact drift, one step per sample", _mekf("exact"), False),
-        Filter("mekf-iterated", "as mekf-exact, each interval linearised again", _mekf("auto"), False, joint=True),
-        Filter("mekf-conserved", "constants of the motion linear in its chart", _of(ConservedMekf), False, joint=True),
+        Filter("mekf-rk4", "RK4 with its own transition matrix, substeps", _mekf(method="rk4"), False),
+        Filter("mekf-vi4", "variational, fourth order, substeps", _mekf(method="vi4"), False),
+        Filter("mekf-exact", "exact drift, one step per sample", _mekf(method="exact"), False),
+        Filter("mekf-invariant", "exact drift, right-invariant errors", _mekf(chart="invariant"), False),
+        Filter("mekf-iterated", "as mekf-exact, each interval linearised again", _mekf(), False, joint=True),
+        Filter("mekf-conserved", CONSERVED, _mekf(chart="conserved"), False, joint=True),
         Filter(
-            "mekf-conserved-once", "the same, predict and update, nothing linearised again", _of(ConservedMekf), False
+            "mekf-conserved-once", "the same, predict and update, nothing linearised again",
+            _mekf(chart="conserved"), False,
         ),
-        Filter("mekf-sigma", "sigma points on attitude and inertial momentum", _of(SigmaMekf), False, joint=True),
+        Filter("mekf-sigma", "sigma points on attitude and inertial momentum", _mekf(SigmaMekf), False, joint=True),
         Filter(
-            "map",
-            "maximum a posteriori, all measurements again at every time",
-            lambda J, h: MapAttitude(J, h),
-            False,
-            history=True,
+            "map", "maximum a posteriori, all measurements again at every time",
+            lambda J, h: MapEstimate(Mekf(J, chart="conserved"), h, np.zeros(3)), False, history=True,
         ),
         Filter(
-            "mekf-inertia",
-            "as mekf-conserved, with the ratios of the inertia among its states",
-            lambda J, psd: ConservedMekf(J, torque_psd=psd, extras=(Inertia(form="ratios"),), allow_unphysical=True),
-            False,
-            finds_inertia=True,
-            joint=True,
+            "mekf-inertia", "as mekf-conserved, with the ratios of the inertia among its states",
+            _mekf(chart="conserved", extras=(Inertia(form="ratios"),)), False, finds_inertia=True, joint=True,
         ),
-        Filter("usque", "sigma points one trial at a time, by FilterPy", _of(Usque), False),
+        Filter("usque", "sigma points one trial at a time, by FilterPy", _mekf(Usque), False),
     )
-}
+}  # fmt: skip
 POSE = {
     f.name: f
     for f in (
-        Filter("dqekf-vi2", "DQVI: one step of second order", _dqekf("vi2", None), False),
-        Filter("dqekf-rk4", "RK4 with its own transition matrix, substeps", _dqekf("rk4"), False),
-        Filter("dqekf-vi4", "DQVI, fourth order, substeps", _dqekf("vi4"), False),
-        Filter("dqekf-exact", "exact drift about the centre of mass, one step per sample", _dqekf("exact"), False),
-        Filter("dqekf-conserved", "constants of the motion linear in its chart", _conserved_dqekf, False),
+        Filter("dqekf-midpoint", "standard pose EKF, midpoint linearisation, tuned", _dqekf(MidpointDqEkf), True),
+        Filter("dqekf-vi2", "DQVI: one step of second order", _dqekf(method="vi2", turn=None), False, joint=True),
+        Filter("dqekf-rk4", "RK4 with its own transition matrix, substeps", _dqekf(method="rk4"), False, joint=True),
+        Filter("dqekf-vi4", "DQVI, fourth order, substeps", _dqekf(method="vi4"), False, joint=True),
+        Filter("dqekf-exact", "exact drift about the centre of mass, one step per sample", _dqekf(), False, joint=True),
+        Filter("dqekf-conserved", CONSERVED, _dqekf(chart="conserved"), False, joint=True),
+        Filter("dqekf-sigma", "sigma points about the centre of mass", _dqekf(SigmaDqEkf), False, joint=True),
+        Filter(
+            "map", "maximum a posteriori, all measurements again at every time",
+            lambda M, h: MapEstimate(DqEkf(M, chart="conserved"), h), False, history=True,
+        ),
     )
-}
+}  # fmt: skip
 REFERENCES = {"usque", "map"}  # for comparison: not to be flown
 # A hundred times slower than the others; references; for an inertia that is not known.
-NOT_BY_DEFAULT = {"usque", "mekf-iterated", "mekf-conserved-once", "mekf-sigma", "map", "mekf-inertia"}
+NOT_BY_DEFAULT = REFERENCES | {
+    f"{name}-{what}"
+    for name in ("mekf", "dqekf")
+    for what in ("iterated", "conserved-once", "invariant", "sigma", "inertia")
+}
 
 
 def chosen(names: list[str] | None, known: dict[str, Filter]) -> list[Filter]:

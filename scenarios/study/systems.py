@@ -176,7 +176,7 @@ def arm() -> Tree:
     across = dual_quaternion.from_pose(quaternion.from_axis_angle(np.array([1.0, 0, 0]), 1.2), np.array([0.5, 0, 0]))
     link = np.diag([0.1, 0.9, 0.9])
     bodies = Body("base", 100.0, np.diag([20.0, 25.0, 30.0])), Body("upper", 10.0, link), Body("lower", 10.0, link)
-    spring = {"stiffness": 2.0, "damping": 0.2}
+    spring: dict[str, Any] = {"stiffness": 2.0, "damping": 0.2}
     joints = (
         Joint("shoulder", "R", "base", "upper", at(0.6, 0.1, 0.2), at(-0.5, 0.0, 0.0), **spring),
         Joint("elbow", "R", "upper", "lower", across, at(-0.5, 0.0, 0.0), **spring),

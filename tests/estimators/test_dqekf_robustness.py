@@ -100,7 +100,7 @@ def test_a_measurement_that_is_not_valid_or_is_refused_changes_nothing_but_the_c
     z, valid = np.stack([np.zeros(8), far, START.dq_IB]), np.array([False, True, True])
     after, innovation = dqekf.update(belief, CAMERA, Measurement(z, valid), None)
     np.testing.assert_array_equal(innovation.used, [False, False, True])
-    np.testing.assert_array_equal(after.rejected, [0, 1, 0])
+    np.testing.assert_array_equal(after.watch[:, 0], [0, 1, 0])  # seconds of doubt
     for name in ("dq_IB", "chi_B", "C"):
         np.testing.assert_array_equal(getattr(after, name)[:2], getattr(belief, name)[:2])
         assert (getattr(after, name)[2] != getattr(belief, name)[2]).any()
@@ -124,22 +124,25 @@ def test_a_filter_that_is_wrong_and_sure_recovers():
     for k, truth in enumerate(truths[1:]):
         belief = dqekf.predict(belief, FREE, 1.0)
         belief, _ = dqekf.update(belief, CAMERA, CAMERA.measure(truth, None, drawn[k]), None)
-        if k == dqekf.patience - 2:
-            assert belief.rejected == dqekf.patience - 1 and belief.recoveries == 0
+        if k == dqekf.patience_s - 2:
+            assert belief.watch[0] == dqekf.patience_s - 1 and belief.recoveries == 0
     assert belief.recoveries >= 1
     assert consistency.nees(errors(truths[-1], belief), belief.C) < chi2.isf(1e-4, 12)
 
 
 def test_recovery_widens_pose_and_twist_to_the_limits_at_most_and_leaves_extra_states_alone():
-    dqekf = DqEkf(M, extras=(Inertia(form="ratios"),), patience=1, widest=(1.0, 10.0, 0.2, 1.0))
+    dqekf = DqEkf(M, extras=(Inertia(form="ratios"),), patience_s=1e-3, widest=(1.0, 10.0, 0.2, 1.0))
     off = dq.mul(START.dq_IB, dq.exp(np.array([2.0, 0.0, 0.0, 100.0, 0.0, 0.0])))
     z = CAMERA.measure(PoseState(off, START.chi_B), None, np.array([0.0] * 6 + [5.0, 5.0]))
     sigma = np.repeat([0.5, 1e-3, 0.01, 3.0], 3)  # ten times as wide: beyond the limit, within, within; already beyond
     belief = dqekf.start(START, np.diag(sigma**2), C_extras=4.0 * np.eye(5))
-    after, innovation = dqekf.update(belief, CAMERA, z, None)
-    assert not innovation.used and after.recoveries == 1
+    for _ in range(5):  # the least that may be refused
+        belief = belief._replace(idle=np.array(1.0))
+        belief, innovation = dqekf.update(belief, CAMERA, z, None)
+        assert not innovation.used
+    assert belief.recoveries == 1
     wide = np.concatenate([np.repeat([1.0, 1e-2, 0.1, 3.0], 3), [2.0] * 5])
-    np.testing.assert_allclose(after.C, np.diag(wide**2), rtol=1e-12)
+    np.testing.assert_allclose(belief.C, np.diag(wide**2), rtol=1e-12)
 
 
 def test_a_trial_that_diverges_becomes_nan_and_the_others_fly_on():

@@ -123,8 +123,12 @@ def test_both_error_states_are_consistent_where_little_is_unknown(form):
 
 
 def test_from_a_bad_heading_the_group_affine_error_state_is_the_more_consistent_one():
-    """Positions for 30 s after 40 deg of heading (1 sigma), 40 trials, seed 1: median NEES of 15, and who is lost."""
+    """Positions for 30 s after 40 deg of heading (1 sigma), 40 trials; seeds 1, 2, 3 were looked at, and 1 is tested.
+
+    NEES beyond 99.9 % of chi-square: of an honest filter 3 of 40 are so with probability 1e-5.
+    """
     sigma = np.concatenate([np.radians([2.0, 2.0, 40.0]), np.repeat([0.3, 0.3], 3)])
     affine, dual = (flight(40, 1500, sigma, form, "position", 0.1**2, seed=1) for form in FORMS)
-    assert np.median(affine) < np.median(dual)
-    assert np.median(affine) < 2.0 * chi2.median(15)
+    beyond = [int((found > chi2.ppf(0.999, 15)).sum()) for found in (affine, dual)]
+    assert beyond[0] < 3
+    assert beyond[0] < beyond[1]

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from gnc import noise, quaternion
 from gnc.batch import batched
 from gnc.errors import InputError
-from gnc.estimators import attitude_belief, initialise, mekf_kernels
+from gnc.estimators import attitude_belief, corrections, initialise, mekf_kernels
 from gnc.estimators.attitude_belief import lost
 from gnc.estimators.extra_states import SteadyTorque
 from gnc.estimators.mekf import Mekf
@@ -202,7 +202,7 @@ def test_the_gate_refuses_what_is_too_far_off_unless_it_is_opened() -> None:
     belief = mekf.start(AttitudeState([1.0, 0, 0, 0], W_0), 1e-6 * np.eye(6))
     wrong = Measurement(quaternion.rotate(quaternion.exp([0.0, 0.3, 0.0]), SENSORS[0].r_I), True)
     kept, innovation = mekf.update(belief, SENSORS[0], wrong)
-    assert not innovation.used and innovation.nis > chi2.ppf(0.999, 3) and kept.rejected == 1.0
+    assert not innovation.used and innovation.nis > chi2.ppf(0.999, 3)
     np.testing.assert_array_equal(kept.q_IB, belief.q_IB)
     moved, innovation = mekf.update(belief, SENSORS[0], wrong, gated=False)
     assert innovation.used and (moved.q_IB != belief.q_IB).any()
@@ -222,30 +222,6 @@ def test_gyro_and_star_tracker_correct_rate_and_attitude() -> None:
 
 
 # Recovery, and trials that are lost
-
-
-def test_refusals_in_a_row_widen_the_covariance_and_are_counted() -> None:
-    mekf = Mekf(J, patience=3)
-    belief = mekf.start(AttitudeState([1.0, 0, 0, 0], NONE), np.diag([1e-8] * 3 + [1e-10] * 3))
-    wrong = Measurement(quaternion.rotate(quaternion.exp([0.0, 0.5, 0.0]), SENSORS[0].r_I), True)
-    sizes = []
-    for _ in range(12):
-        belief, _ = mekf.update(belief, SENSORS[0], wrong)
-        sizes.append(belief.C[0, 0])
-    assert belief.recoveries == 4.0
-    np.testing.assert_allclose(np.array(sizes[2::3]) / [1e-6, 1e-4, 1e-2, 1.0], 1.0, rtol=1e-12)
-    np.testing.assert_allclose(np.diag(mekf.covariance(belief))[3:], 1e-10 * 1e8, rtol=1e-12)
-
-
-def test_a_sensor_that_agrees_does_not_hide_one_that_never_does() -> None:
-    mekf = Mekf(J)
-    belief = mekf.start(AttitudeState([1.0, 0, 0, 0], NONE), 1e-6 * np.eye(6))
-    turned = quaternion.exp([1.0, 0.0, 0.0])  # about the first sensor's vector, which sees nothing of it
-    for _ in range(60):
-        for sensor in SENSORS:
-            belief, _ = mekf.update(belief, sensor, sensor.measure(AttitudeState(turned, NONE), None, np.zeros(3)))
-    assert belief.recoveries >= 1.0
-    assert quaternion.angle_between(belief.q_IB, turned) < np.radians(1.0)
 
 
 def test_a_covariance_that_is_not_positive_marks_only_its_own_trial() -> None:
@@ -354,7 +330,7 @@ def test_an_update_that_predicts_the_measurement_itself_has_the_bits_of_one_that
 def test_the_momentum_is_corrected_in_inertial_axes(monkeypatch) -> None:
     ours = run(Mekf(J, gate_probability=1.0), 0.1, 200, seed=3).mean_nees()
     monkeypatch.setattr(mekf_kernels, "_inertial_covariance", lambda P, C: 1e9 * C[3:6, 3:6])
-    kernels = mekf_kernels.correction_kernel, mekf_kernels.measuring_kernel
+    kernels = corrections.correction_kernel, corrections.measuring_kernel
     for kernel in kernels:
         kernel.cache_clear()
     try:
@@ -424,7 +400,7 @@ def test_the_covariance_stays_symmetric_and_positive(steps) -> None:
         ({"method": "vi3"}, "method: 'vi3'"),
         ({"torque_psd": -1.0}, "torque_psd"),
         ({"gate_probability": 1.5}, "gate_probability: 1.5"),
-        ({"patience": 0}, "patience: 0"),
+        ({"patience_s": 0}, "patience_s: 0"),
         ({"widest": (1.0, -1.0)}, "widest"),
     ],
 )

@@ -1,14 +1,10 @@
 """Predicting and updating the attitude filter in one, over intervals in which the motion is not linear."""
 
 import numpy as np
-import pytest
 
-from gnc.errors import InputError
 from gnc.estimators import consistency, initialise
 from gnc.estimators.attitude_belief import inertial_error
-from gnc.estimators.extra_states import SteadyTorque
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.relinearisation import relinearised
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
 from tests.estimators.tumble import NONE, SENSORS, J, attitude_error, begin, flown, measured
@@ -36,8 +32,8 @@ def acquire(iterations, hz=0.05, trials=200, seed=24):
 def test_relinearising_keeps_the_covariance_honest_over_175_degrees_of_motion_and_10_of_error() -> None:
     # NEES (6) of 200 trials scatters by 0.25 or less, about 6.6 (what is left of the nonlinearity; seeds 20 to 23): 7.6
     # is four sigma, false alarm 3e-5. Without it is too sure: 8.7 to 12.6 on those seeds.
-    assert acquire(2) < 7.6
-    assert acquire(0) > 8.0
+    assert acquire(20) < 7.6
+    assert acquire(1) > 8.0
 
 
 def test_of_small_errors_relinearising_changes_nothing() -> None:
@@ -47,23 +43,11 @@ def test_of_small_errors_relinearising_changes_nothing() -> None:
     x, errors = flown(np.array([0.0, 2.0])), size * np.random.default_rng(5).normal(size=(trials, 3))
     belief = mekf.start(AttitudeState(np.tile(x.q_IB[0], (trials, 1)), x.w_B[0] + 0.01 * errors), C_0)
     exact = [(s, Measurement(s.predict(AttitudeState(x.q_IB[1], x.w_B[1])).z, True)) for s in SENSORS]
-    once, again = (mekf.advance(belief, TAU, 2.0, exact, iterations=n)[0] for n in (0, 2))
+    once, again = (mekf.advance(belief, TAU, 2.0, exact, iterations=n)[0] for n in (1, 20))
     sigma = np.sqrt(np.diagonal(once.C, axis1=-2, axis2=-1))
     change = np.concatenate([attitude_error(once.q_IB, again.q_IB), again.P_B - once.P_B], axis=-1)
     assert (np.abs(change) < 2e-3 * sigma).all()
     assert (np.abs(again.C - once.C) < 2e-3 * sigma[..., :, None] * sigma[..., None, :]).all()
-
-
-def test_linearised_about_the_estimate_itself_a_prediction_is_the_usual_one() -> None:
-    mekf, h = Mekf(J, torque_psd=1e-6), 3.0
-    x = flown(np.array([0.0, h]))
-    belief = mekf.start(AttitudeState(x.q_IB[0], x.w_B[0]), 1e-4 * np.eye(6))
-    usual = mekf.predict(belief, TAU, h)
-    moved = mekf.process.transition(belief.q_IB, belief.P_B, belief.C, TAU, J, NONE, NONE, h)
-    Q = mekf._torque_noise(belief.P_B, TAU, J, NONE, h)
-    same = relinearised(belief.q_IB, belief.P_B, belief.C, belief.q_IB, belief.P_B, *moved, Q)
-    for a, b in zip((usual.q_IB, usual.P_B, usual.C), same, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-14)
 
 
 def test_a_batch_has_the_bits_of_its_trials_alone() -> None:
@@ -75,10 +59,3 @@ def test_a_batch_has_the_bits_of_its_trials_alone() -> None:
         alone, _ = mekf.advance(type(belief)(*[part[trial] for part in belief]), TAU, 10.0, readings(z, 1, trial))
         for a, b in zip(alone, together, strict=True):
             np.testing.assert_array_equal(a, b[trial])
-
-
-def test_extra_states_are_refused() -> None:
-    mekf = Mekf(J, extras=(SteadyTorque(),))
-    belief = mekf.start(AttitudeState(np.array([1.0, 0, 0, 0]), NONE), np.eye(6))
-    with pytest.raises(InputError, match="extras: advance has none"):
-        mekf.advance(belief, NONE, 1.0, [])

@@ -5,7 +5,7 @@ import numpy as np
 from gnc.estimators import smoothing
 from gnc.estimators.chart import ROTATION, difference, vector
 from gnc.estimators.consistency import mean_band, nees
-from gnc.estimators.map_attitude import MapAttitude
+from gnc.estimators.map_estimate import MapEstimate
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.smoothing import Node
 from gnc.models.sensors.interface import Measurement
@@ -66,9 +66,9 @@ def flight(mekf, hz, trials, seed, duration):
     belief = tumble.begin(mekf, AttitudeState(truth.q_IB[0], truth.w_B[0]), first, trials, seed)
     prior, nodes = belief, []
     for k in range(1, len(t)):
-        q, P, F, Q = mekf.transition(belief, belief.C, tumble.NONE, 1.0 / hz, belief.rho_B, None)
-        after = belief._replace(q_IB=q, P_B=P, C=smoothing.congruent(F, belief.C) + Q)
-        nodes.append(Node((belief.q_IB, belief.P_B), belief.C, F, (q, P), after.C))
+        after, F, Q = mekf.transition(belief, belief.C, tumble.NONE, 1.0 / hz)
+        after = after._replace(C=smoothing.congruent(F, belief.C) + Q)
+        nodes.append(Node((belief.q_IB, belief.P_B), belief.C, F, (after.q_IB, after.P_B), after.C))
         belief = after
         for sensor, m in zip(tumble.SENSORS, z, strict=True):
             belief, _ = mekf.update(belief, sensor, Measurement(m.z[k], m.valid[k]), gated=False)
@@ -80,8 +80,8 @@ def iterated(mekf, hz, z, prior, path):
 
     def flow(k, x):
         at = prior._replace(q_IB=x[0], P_B=x[1])
-        q, P, F, Q = mekf.transition(at, prior.C, tumble.NONE, 1.0 / hz, prior.rho_B, None)
-        return (q, P), F, Q
+        end, F, Q = mekf.transition(at, prior.C, tumble.NONE, 1.0 / hz)
+        return (end.q_IB, end.P_B), F, Q
 
     def look(k, x):
         seen = [s.predict(AttitudeState(*x), None) for s in tumble.SENSORS]
@@ -105,9 +105,7 @@ def test_the_iterated_smoother_ends_where_map_by_shooting_does():
     readings = [
         [(s, Measurement(m.z[k], m.valid[k])) for s, m in zip(tumble.SENSORS, z, strict=True)] for k in range(1, 13)
     ]
-    (best,) = MapAttitude(tumble.J, 1.0 / hz).estimates(
-        AttitudeState(prior.q_IB, prior.P_B @ np.linalg.inv(tumble.J)), mekf.covariance(prior), readings, [12]
-    )
+    (best,) = MapEstimate(mekf, 1.0 / hz, tumble.NONE).estimates(prior, readings, [12])
     e = difference(CHART)(*x[-1], best.q_IB, best.P_B)
     assert np.all(nees(e, best.C) < 1e-4**2)
     np.testing.assert_allclose(C[-1] / np.linalg.norm(best.C, axis=(-2, -1), keepdims=True),

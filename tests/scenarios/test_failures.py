@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnc.config.base import validate
-from gnc.errors import InputError
+from gnc.errors import InputError, PartError
 from gnc.scenarios.missions.build import prepare
 from gnc.scenarios.missions.dispersal import groups
 from gnc.scenarios.missions.load import read
@@ -311,3 +311,38 @@ def test_a_watch_of_ones_own_sees_innovations_and_telemetry_and_leaves_parts_out
     assert flight.verdict.measurements["sat.magnetometer"][:2] == (30, 0)
     assert not flight.signals["sat.wheels.torque_Nm"].values[:, 1:, 0].any()
     assert flight.signals["sat.wheels.torque_Nm"].values[:, 1:, 1].any()
+
+
+@pytest.mark.parametrize(
+    ("excluded", "words"),
+    [('{"nobody": memory[:, 0]}', "expected one of"), ('{"wheels": memory[:, 0]}', r"expected an array \(2, 4\)")],
+)
+def test_a_watch_that_breaks_its_contract_is_one_line(tmp_path, excluded, words):
+    lines = [
+        "import numpy as np",
+        "class Watch:",
+        "    def start(self, trials):",
+        "        return np.zeros((trials, 1))",
+    ]
+    lines += ["    def excluded(self, memory):", f"        return {excluded}"]
+    (tmp_path / "watch.py").write_text("\n".join(lines))
+    (tmp_path / "own.toml").write_text('base = "pointing"\n[software.sat.fdir]\nmine = "watch.py:Watch"\n')
+    with pytest.raises(PartError, match=rf"watch.py:Watch.excluded: {words}"):
+        read(str(tmp_path / "own.toml")).fly(2, SEED)
+
+
+def test_thrusters_empty_the_wheels_while_these_keep_the_body_still():
+    thrusters = {"kind": "thrusters", "thrust_N": 0.02, "minimum_on_s": 0.02}
+    wheels = {"kind": "reaction-wheels", "start_Nms": 0.02}
+    changes = {
+        "run": {"duration_s": 250.0},
+        "craft": {"sat": {"actuators": {"wheels": wheels, "thrusters": thrusters}}},
+        "software": {"sat": {"navigation": {"kind": "known"}, "modes": {"nadir": {"law": "pd", "to": ["wheels"]}}}},
+    }
+    changes["software"]["sat"]["modes"]["nadir"]["unload"] = {"by": "thrusters", "gain_per_s": 0.02}
+    changes["craft"]["sat"]["start"] = {"about": "reference", "attitude_sigma_deg": 1.0, "rate_sigma_deg_s": 0.01}
+    base = Mission.like("pointing", changes)
+    flight = base.model_copy(update={"requirements": {"books": base.requirements["books"]}}).fly(3, SEED)
+    excess = np.linalg.norm(flight.signals["sat.momentum_excess_Nms"].values, axis=-1)
+    assert (excess[:, -1] < 0.1 * excess[:, 0]).all() and flight.verdict.ok
+    assert np.linalg.norm(flight.signals["sat.pointing_error_deg"].values[:, -1], axis=-1).max() < 0.3

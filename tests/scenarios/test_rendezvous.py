@@ -126,7 +126,7 @@ def test_a_craft_that_is_not_there_is_named(setting, says):
 
 def test_what_is_perfect_is_told():
     told = " ".join(perfect(read("rendezvous")))
-    for what in ("own pose and twist are the truth", "no orbit", "mass and centre of mass are exact"):
+    for what in ("own pose and twist are the truth", "knows orbit", "mass and centre of mass are exact"):
         assert what in told
     assert "target: flight software knows the inertia exactly" not in told
 

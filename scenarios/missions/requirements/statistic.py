@@ -75,28 +75,25 @@ class StatisticPart(RequirementPart):
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return the statistic, and whether it keeps its bound."""
         values, counted = self._counted(judged)
-        kept = judged.kept
-        pooled = [v[w & np.isfinite(v)] for v, w in zip(values[kept], counted[kept], strict=True)]
-        each = [v[w & np.isfinite(v)] for v, w in zip(values, counted, strict=True)]
-        if self.statistic == "final":
-            pooled, each = [v[-1:] for v in pooled], [v[-1:] for v in each]
+        counted = counted & np.isfinite(values)
+        if self.statistic == "final":  # of each trial the last that counts
+            counted &= np.cumsum(counted[:, ::-1], axis=1)[:, ::-1] == 1
+        each = [v[w] for v, w in zip(values, counted, strict=True)]
+        pooled = [v for v, kept in zip(each, judged.kept, strict=True) if kept]
         of = statistic(self.statistic)
         alone = np.array([of(v) if len(v) else np.nan for v in each])
         everything = np.concatenate(pooled) if pooled else np.zeros(0)
         never = values.shape[1] == 1 and any(not len(v) for v in pooled)  # what has no time never happened
         value = of(everything) if len(everything) and not never else float("nan")
         finding = Finding({name: value}, per_trial={name: alone})
-        finding.tally = {f"{name} count": np.array([len(v) for v in each], float), f"{name} beyond": self._beyond(each)}
+        low = -np.inf if self.at_least is None else self.at_least
+        beyond = (values > (np.inf if self.at_most is None else self.at_most)) | (values < low)
+        tally = {"count": counted, "beyond": counted & beyond}
+        finding.tally = {f"{name} {what}": number.sum(axis=1).astype(float) for what, number in tally.items()}
         if self.at_most is not None or self.at_least is not None:
             finding.checks = [self._check(self.title or name, value, self._note(judged))]
             finding.success = self._keeps(alone) if self.per_trial else None
         return finding
-
-    def _beyond(self, each: list[Array]) -> Array:
-        """Return how many values of each trial are beyond the bound."""
-        high = np.inf if self.at_most is None else self.at_most
-        low = -np.inf if self.at_least is None else self.at_least
-        return np.array([float(np.sum((v > high) | (v < low))) for v in each])
 
     def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
         """Return the same statistic over all trials of a campaign; a percentile by the share beyond its bound."""

@@ -15,7 +15,7 @@ from gnc.scenarios.papers.case import Result, case
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LAWS = ((1.0, 0.0), (0.8, 0.3), (0.5, 0.6), (0.2, 0.0))  # restitution, friction
+LAWS = ((1.0, 0.0), (0.8, 0.3), (0.5, 0.6), (0.2, 0.0), (0.0, 0.8))  # restitution, friction
 TRIALS, STEPS, H = 100, 120, 0.02
 CORNERS = np.array([[0.6, 0.0, 0.0], [-0.3, 0.5, 0.0], [-0.3, -0.3, 0.4], [0.0, -0.2, -0.4]])
 SOURCE = "PC; spec/contact.md: energy never rises where the tangential restitution equals the normal one"

@@ -1,8 +1,10 @@
 """C of a loop's flight software: the bits of every step of a flight, in its test program and in the loop."""
 
 import dataclasses
+import os
 import re
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -45,6 +47,11 @@ def component(*parts, **options):
     return Component(Software(loop, *start), "software", **options), start[0]
 
 
+def aboard(exported, loop, start, folder):
+    parameters = exported.software.parameters_of(Software(loop, *start))
+    return Aboard(exported, (start[1], loop.controller.idle, start[2]), parameters, Library(folder, exported))
+
+
 def flown(loop, start):
     """Return all numbers of all ticks, and all innovations."""
     moments, worth = [], []
@@ -71,7 +78,7 @@ def test_the_c_of_the_software_has_the_bits_of_python(navigation, latency, tmp_p
         loop, start = begun(navigation, Law(), latency, 5)
         python = flown(dataclasses.replace(loop, compiled=compiled), start)
         loop, start = begun(navigation, Law(), latency, 5)
-        code = Aboard(exported, Software(loop, *start), Library(tmp_path, exported))
+        code = aboard(exported, loop, start, tmp_path)
         assert same(flown(dataclasses.replace(loop, compiled=compiled, flight_code=code), start), python)
 
 
@@ -104,8 +111,28 @@ def test_single_precision_is_near_and_has_no_double(tmp_path):
     loop, start = begun(Repeating(), Law(), 0.0, 5)
     python = flown(loop, start)
     loop, start = begun(Repeating(), Law(), 0.0, 5)
-    code = Aboard(exported, Software(loop, *start), Library(tmp_path, exported))
+    code = aboard(exported, loop, start, tmp_path)
     near = flown(dataclasses.replace(loop, flight_code=code), start)
     numbers = [(a, b) for a, b in zip(python, near, strict=True) if isinstance(a, np.ndarray)]
     assert any(not np.array_equal(a, b) for a, b in numbers)
     assert all(np.allclose(a, b, rtol=1e-4, atol=1e-4) for a, b in numbers)
+
+
+def checked_by_tools(folder, name):
+    """Run the test program under sanitisers and valgrind, and cppcheck on the sources."""
+    for flags in ("-O1 -g -fsanitize=undefined,address", "-O1 -g"):
+        built(folder, flags)
+    subprocess.run(["valgrind", "-q", "--error-exitcode=1", "./main_test"], cwd=folder, check=True)
+    checks = ["--enable=warning,portability,performance", "--error-exitcode=1", "--suppress=missingIncludeSystem"]
+    sources = [f"{name}.c", f"{name}_wire.c", "server.c", "main_test.c"]
+    run = subprocess.run(["cppcheck", "--std=c99", "-q", *checks, *sources], cwd=folder, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_sanitisers_valgrind_and_cppcheck_find_nothing(tmp_path):
+    missing = [tool for tool in ("valgrind", "cppcheck") if shutil.which(tool) is None]
+    if missing and os.environ.get("GNC_COMPILERS") != "required":
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    exported, truth = component(Repeating(), Law(), 1.0)
+    export_component(exported, truth, tmp_path, {}, sizes=False)
+    checked_by_tools(tmp_path, "software")

@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import root
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import jacobian
 from gnc.integrators import dqvi
 from gnc.integrators.dqvi_equation import (
     DAMPED,
-    LARGEST_PHI,
     increment,
     increment_change,
     increment_jacobian,
@@ -204,10 +202,11 @@ def test_the_change_of_an_increment_is_the_inverse_of_its_error():
 
 
 @pytest.mark.jit
-def test_damped_newton_finds_the_solutions_of_the_printed_form_that_scipy_finds():
-    """400 random bodies, filler 0, |w| h in 0.5 to 0.6 rad: every solution of the plain iteration, and most others.
+def test_damped_newton_finds_every_solution_on_the_branch_from_rest():
+    """400 random bodies, filler 0, |w| h in 0.5 to 0.6 rad, against the branch of solutions followed from rest.
 
-    Measured: 42 lost, 26 with damping; SciPy finds 13 of the 42, damping all but two of these and some more.
+    Where damping finds none, the branch folds before the target: there is none. Measured: the plain iteration loses
+    39, of which 5 have a solution.
     """
     rng, n = np.random.default_rng(0), 400
     points = rng.normal(size=(n, 6, 3)) * rng.uniform(0.3, 1.0, (n, 1, 3))
@@ -220,17 +219,32 @@ def test_damped_newton_finds_the_solutions_of_the_printed_form_that_scipy_finds(
     target = (M @ half[..., None])[..., 0]
     plain, damped = solve(target, half, M, 0.0), with_newton(solve, 12, lengths=DAMPED)(target, half, M, 0.0)
     lost, still = (np.isnan(x).any(1) for x in (plain, damped))
-    assert lost.sum() > 20 and still.sum() < 0.8 * lost.sum() and not np.any(still & ~lost)
-    both = ~lost & ~still
-    np.testing.assert_allclose(damped[both], plain[both], atol=1e-9)
-    known = [k for k in np.flatnonzero(lost) if _scipy_finds(target[k], half[k], M[k])]
-    assert len(known) > 5 and np.mean(still[known]) <= 0.25
+    for k in [*np.flatnonzero(lost | still), *range(10)]:
+        end = _followed(target[k], M[k])
+        assert (end is None) == still[k]
+        if end is not None:
+            np.testing.assert_allclose(damped[k], end, atol=1e-10)
+    assert lost.sum() > 20 and (lost & ~still).any()
 
 
-def _scipy_finds(target, guess, M):
-    with np.errstate(all="ignore"):
-        found = root(
-            lambda x: momentum(x, M, 0.0) - target, guess, jac=lambda x: momentum_jacobian(x, M, 0.0), tol=1e-13
-        )
-        off = np.linalg.norm(momentum(found.x, M, 0.0) - target)
-    return off < 1e-10 * np.linalg.norm(target) and np.linalg.norm(found.x[:3]) < LARGEST_PHI
+def _followed(target, M, length=0.01):
+    """Follow g(x) = s target from rest in steps of arc length: the solution at s = 1, or None where s turns back."""
+
+    def sloped(y):
+        return np.concatenate([momentum_jacobian(y[:6], M, 0.0), -target[:, None]], axis=1)
+
+    y, along = np.zeros(7), np.eye(7)[6]
+    while y[6] < 1.0:
+        tangent = np.linalg.svd(sloped(y))[2][-1]
+        along = tangent * np.sign(tangent @ along)
+        if along[6] <= 0.0:
+            return None
+        new = y + length * along
+        for _ in range(6):
+            off = np.append(momentum(new[:6], M, 0.0) - new[6] * target, (new - y) @ along - length)
+            new = new - np.linalg.solve(np.vstack([sloped(new), along]), off)
+        y = new
+    x = y[:6]
+    for _ in range(8):
+        x = x - np.linalg.solve(momentum_jacobian(x, M, 0.0), momentum(x, M, 0.0) - target)
+    return x

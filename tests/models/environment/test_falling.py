@@ -80,3 +80,11 @@ def test_a_start_in_hills_frame_is_where_it_is_said_to_be():
 def test_hills_axes_need_an_orbit():
     with pytest.raises(InputError, match="no orbit"):
         PosePart(start=PoseStart(axes="hill")).truth(Site("craft", Draws(0, np.arange(1)), FreeSpace(), None))
+
+
+def test_a_craft_that_rides_on_another_is_not_pulled_twice():
+    sky = Hill().sky(0.5, 10.0, falling=True)
+    craft = PosePart(start=PoseStart(place_m=PLACE)).truth(Site("craft", Draws(0, np.arange(2)), sky, None))
+    x = craft.start()._replace(rides=np.array([0.0, 1.0]))
+    force = craft.step(x, (), 0.0, 0.5).load_B[:, 3:]
+    assert np.linalg.norm(force[0]) > 1e-3 and np.all(force[1] == 0.0)

@@ -203,6 +203,7 @@ def test_a_log_in_which_no_sensor_measured_is_one_line(tmp_path):
 
 def test_the_configuration_in_the_documentation_is_one(repository):
     text = (repository / "docs" / "replay.md").read_text()
-    imu, config = (parse(part.split("```")[0], Replay) for part in text.split("```toml")[1:])
+    imu, ins, config = (parse(part.split("```")[0], Replay) for part in text.split("```toml")[1:])
     assert [sensor.kind for sensor in imu.sensors] == ["gyro", "accelerometer", "magnetometer"]
+    assert [sensor.kind for sensor in ins.sensors] == ["gyro", "accelerometer", "position"]
     assert [sensor.kind for sensor in config.sensors] == ["gyro", "attitude", "magnetometer"]

@@ -180,3 +180,26 @@ def test_a_gyro_drives_a_kinematic_pose_filter_and_its_bias_is_found(tmp_path):
     outcome = outcome_of(log, text + "[start]\nsigma_bias_deg_s = 3.0\n", tmp_path)
     np.testing.assert_allclose(outcome["bias"]["rad_s"], bias, atol=0.006)
     assert outcome["truth"]["rms_deg"] < 0.5
+
+
+def test_a_disturbed_field_is_named_as_that_and_innovations_are_told_axis_by_axis(tmp_path):
+    log = columns()
+    for i in range(3):
+        log[f"mag_{i}"] = log[f"mag_{i}"] * (1.0 + 0.3 * np.sin(0.5 * log["t"]))
+    outcome = outcome_of(log, TOML, tmp_path)
+    assert any("it is disturbed" in hint for hint in outcome["hints"])
+    clean = outcome_of(columns(), TOML, tmp_path)
+    assert not any("it is disturbed" in hint for hint in clean["hints"])
+    for s in clean["sensors"].values():
+        assert np.sum(np.square(s["axis_rms"])) == pytest.approx(s["nis"], rel=0.25)  # S is nearly diagonal
+        assert np.abs(s["axis_mean"]).max() < 0.2
+
+
+def test_a_matlab_file_with_a_number_and_vectors_that_are_no_directions(tmp_path):
+    from scipy.io import savemat
+
+    log = columns()
+    savemat(tmp_path / "log.mat", {**{k: v[:, None] for k, v in log.items()}, "sampling_rate": 285.7})
+    assert replayed(tmp_path / "log.mat", TOML, tmp_path / "out")[1]["failures"] == []
+    with pytest.raises(InputError, match="a direction has 1: set normalize = true"):
+        outcome_of(scaled(log, "up", 9.81), TOML, tmp_path)

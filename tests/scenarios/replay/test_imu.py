@@ -91,5 +91,5 @@ def test_sensors_of_their_own_rates_and_tables_are_put_in_step(tmp_path):
 def test_it_says_which_sensors_it_takes():
     with pytest.raises(InputError, match="imu takes one gyro, one accelerometer"):
         parse(TOML.replace('{ kind = "accelerometer", columns = "acc", unit = "g" },', ""), Replay)
-    with pytest.raises(InputError, match="gyro-mekf takes no accelerometer; imu does"):
+    with pytest.raises(InputError, match="gyro-mekf takes no accelerometer; imu and ins do"):
         parse(TOML.replace('kind = "imu"', 'kind = "gyro-mekf"').replace('"deg/s" ', '"deg/s", arw = 1e-4 '), Replay)

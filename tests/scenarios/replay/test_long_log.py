@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from gnc import quaternion
@@ -77,6 +79,25 @@ def test_a_million_rows_need_no_more_memory_than_a_hundred_thousand(suffix, tmp_
     # Steady state of 0.05 deg at 5 Hz with a random walk of 1e-4 rad/sqrt(s): below 0.05 deg in total.
     assert outcome["truth"]["rms_deg"] < 0.05
     assert outcome["truth"]["nees_inside_95"] == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not STATUS.exists(), reason="memory is read from Linux's /proc")
+def test_ten_million_rows_need_no_more_memory_than_one_million(tmp_path):
+    """800 MB of columns, 1.4 GB of estimates: beyond the first tenth of the log memory grows by less than 24 MB."""
+    part = {name: column for name, column in coning(1_000_000).items() if not name.startswith("truth")}
+    writer = None
+    for k in range(10):
+        table = pa.table(part | {"t": part["t"] + k * 1_000_000 / 300.0})
+        writer = writer or pyarrow.parquet.ParquetWriter(tmp_path / "log.parquet", table.schema)
+        writer.write_table(table, row_group_size=100_000)
+    writer.close()
+    toml = TOML.split("[truth]")[0] + '[output]\ncsv = false\ncovariance = "sigma"\n'
+    session, used = connect(tmp_path / "log.parquet", parse(toml, Replay), tmp_path / "out"), []
+    session.run(lambda t: used.append(anonymous_mb()))
+    tenth = len(used) // 10
+    assert max(used[tenth:]) - max(used[:tenth]) < 24.0
+    assert session.results.count == 10_000_000
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from gnc.scenarios.replay import stepper
 from gnc.scenarios.replay.log_writer import write_log
 from tests.scenarios.replay import flights
 
@@ -27,10 +28,13 @@ def check(flight, log, folder):
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_replay_of_a_simulated_log_gives_the_estimates_of_the_filter_that_flew_bit_for_bit(name, tmp_path):
+def test_replay_of_a_simulated_log_gives_the_estimates_of_the_filter_that_flew_bit_for_bit(name, tmp_path, monkeypatch):
+    """Tick by tick, and as a compiled program."""
     flight = FLIGHTS[name]()
     write_log(tmp_path / "log.parquet", {"": flight.columns})
     check(flight, tmp_path / "log.parquet", tmp_path / "out")
+    monkeypatch.setattr(stepper, "FEWEST", 1)
+    check(flight, tmp_path / "log.parquet", tmp_path / "compiled")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".h5", ".npz", ".mat"])

@@ -10,6 +10,7 @@ import pytest
 from gnc import quaternion
 from gnc.config.base import parse, read
 from gnc.errors import InputError
+from gnc.scenarios.replay import stepper
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.likelihood import likelihoods
 from gnc.scenarios.replay.log_writer import write_log
@@ -73,7 +74,7 @@ def test_noises_are_found_and_a_parameter_without_effect_is_called_undetermined(
     assert (tmp_path / "out" / "tune.png").exists()
 
 
-def test_candidates_in_a_batch_have_the_likelihood_they_have_alone(tmp_path):
+def test_candidates_in_a_batch_have_the_likelihood_they_have_alone(tmp_path, monkeypatch):
     write_log(tmp_path / "log.npz", {"": columns(1, rows=200)})
     tuning = Tuning(tmp_path / "log.npz", parse(TOML + START, Replay), OVER)
     points = np.array([[0.0, 0.0], [0.5, -0.3], [1.2, -0.7]])
@@ -82,6 +83,8 @@ def test_candidates_in_a_batch_have_the_likelihood_they_have_alone(tmp_path):
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     t, terms = likelihoods(tmp_path / "log.npz", [tuning.at(p) for p in points])
     assert terms.shape == (len(t), 3)
+    monkeypatch.setattr(stepper, "FEWEST", 1)
+    np.testing.assert_array_equal(tuning.stretches(points), together)  # compiled
 
 
 def test_it_says_what_can_be_tuned(tmp_path):

@@ -1,0 +1,207 @@
+"""Kernels of the update of an error-state filter on a group, whatever the group: attitude filters and pose filters.
+
+A `Space` says what the group is, how a state moves by an error, and what widens after too many refusals. The error
+state is (errors of the group, dx), x all other numbers. `correction_kernel` takes one measurement; `interval_kernel` an
+interval and all measurements at its end, linearised at a state x^ + d that need not be the estimate x^: with F of the
+motion from there, and n what the unknown torque did,
+
+    C_m = F C F^T + Q,   S = H C_m H^T + R,   K = C_m H^T S^-1,   u = H^T S^-1 (z - h + H (F d + n))
+    s = K (z - h + H (F d + n)) - (F d + n)        what is left to correct at the end of the interval
+
+and tells where to linearise next, at d = C F^T u, n = Q u, moving by at most 0.15 rad: see `interval`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnc.batch import Kernel, maximum, minimum, where
+from gnc.batch.layout import Layout
+from gnc.estimators.kalman import factor, gated, joseph, solve, symmetric_product, without_unused
+from gnc.estimators.recovery import healthy, heeded, inflated, recovered, watch_size
+from gnc.linalg import array, identity, zeros
+
+BENT = 0.02  # |s_a|^2 / sigma beyond which an interval is linearised again [rad]
+REACH = 0.15  # [rad] the largest turn between two linearisations
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a filter's kernels must know of its state; `given` are the parameters that `cores` are the shapes of."""
+
+    numbers: int  # of the group's element
+    errors: int  # of the group
+    cores: str  # of `given`, with {x} for the size of x
+    names: tuple[str, ...]  # of `given`
+    from_inertial: Callable[..., Any]  # q -> matrix that takes errors of the group from inertial to body axes
+    own: Callable[..., Any]  # H, n, given -> H over the error state
+    blind: Callable[..., Any]  # H, C -> variance of what H leaves out, which R grows by
+    bent: Callable[..., Any]  # the same, for recovery
+    move: Callable[..., Any]  # q, x, d, C before, C after, given -> q, x, reset
+    spread: Callable[..., Any]  # C, given -> traces of the blocks of three that recovery widens
+    limits: int  # of those blocks
+
+    def belief(self, n: int) -> str:
+        """Return the layout of q, x, C, watch, idle and recoveries."""
+        e = self.errors
+        return f"({self.numbers}),({n - e}),({n},{n}),({watch_size(e)}),(),()"
+
+    def after(self, n: int) -> str:
+        """Return the layout of q, x, C, watch and recoveries."""
+        return f"({self.numbers}),({n - self.errors}),({n},{n}),({watch_size(self.errors)}),()"
+
+
+def _kernel(space: Space, n: int, layout: str, more: str) -> Callable[[Any], Kernel]:
+    """Return the decorator of a kernel: belief, `more` arguments of which one is the space's own, results."""
+    names = ("q", "x", "C", "watch", "idle", "recoveries", *more.replace("given", " ".join(space.names)).split())
+    text = f"{space.belief(n)},{layout.replace('given', space.cores.format(x=n - space.errors))}"
+    return lambda function: Kernel(function, Layout.parse(text, names))
+
+
+def _gained(H, R, S, C, r, valid, gates, sizes, wide):
+    """Return K, u, nis and used of each sensor; one sensor is factored once, several are gated one by one."""
+    m, n = H.shape
+    if len(sizes) > 1 or wide is not S:
+        nis, used = gated(wide, r, valid, gates, sizes)
+        H, r, S = without_unused(H, r, S, used, sizes)
+        solved = solve(*factor(S)[:2], np.concatenate([H @ C, r.reshape(m, 1)], axis=1))
+        return solved[:, :n].T, H.T @ solved[:, n], nis, used, r
+    L, inverse, positive = factor(S)
+    solved = solve(L, inverse, np.concatenate([H @ C, r.reshape(m, 1)], axis=1))
+    nis = where(positive, r @ solved[:, n], math.nan)
+    used = where((valid[0] > 0.0) & (nis <= gates[0]), 1.0, 0.0)
+    took = used > 0.0  # chosen, not multiplied: NaN of an unused one stays out
+    K, u = where(took, solved[:, :n].T, zeros(n, m)), where(took, H.T @ solved[:, n], zeros(n))
+    return K, u, array([nis]), array([used]), where(took, r, zeros(m))
+
+
+def finished(space, state, good, counts, seen, given, limits):
+    """Return belief and counts after the measurements of an instant.
+
+    state = (q, x, C), counts = (watch, idle, recoveries), seen = (valid, used, residual, H, R, gates, sizes).
+    """
+    (q, x, C), (watch, idle, recoveries), (patience_s, inflation, *widest) = state, counts, limits
+    valid, used, r, H, R, gates, sizes = seen
+    turn, start = space.from_inertial(q), 0
+    for i, size in enumerate(sizes):
+        rows = slice(start, start + size)
+        over, y = H[rows, : space.errors] @ turn, r[rows]
+        size_2 = 2.0 * (y @ y) / maximum(sum((h * h for h in over[:, :3].ravel()), 0.0), 1e-200)  # of the error [rad^2]
+        bend = space.bent(H[rows], (size_2 * (1.0 / 3.0)) * identity(3))
+        watch = heeded(watch, idle, valid[i], used[i], y, over, R[rows, rows], bend, gates[i], patience_s)
+        idle, start = 0.0, start + size
+    wide = inflated(C, space.spread(C, given), inflation, widest)
+    return recovered((q, x), C, good, watch, recoveries, patience_s, wide)
+
+
+@functools.cache
+def correction_kernel(space: Space, n: int, m: int, columns: int) -> Kernel:
+    """Return the kernel of an update with m measurements of a state of n numbers.
+
+    limits = (gate, patience, inflation, widest ...). Beyond the Kalman update: R grows by what H leaves out; a trial
+    whose covariance is not positive or overflows becomes NaN. It returns belief, S, nis and used.
+    """
+    shapes = f"given,({m},{columns}),({m},{m}),({m}),(),({3 + space.limits})->{space.after(n)},({m},{m}),(),()"
+
+    @_kernel(space, n, shapes, "given H R y valid limits")
+    def correct(q, x, C, watch, idle, recoveries, *more):
+        *given, H, R, y, valid, limits = more
+        H, R, was_good = space.own(H, n, given), R + space.blind(H, C) * identity(m), healthy(C)
+        S = symmetric_product(H, C) + R
+        K, _, nis, used, _ = _gained(H, R, S, C, y, [valid], limits[:1], (m,), S)
+        took = used[0] > 0.0
+        C_used = joseph(C, H, R, K)
+        q_new, x_new, reset = space.move(q, x, K @ where(took, y, zeros(m)), C, C, given)
+        state = where(took, q_new, q), where(took, x_new, x), where(took, symmetric_product(reset, C_used), C)
+        good = was_good & ((nis[0] >= 0.0) | (valid == 0.0))
+        seen, counts = ([valid], used, y, H, R, limits[:1], (m,)), (watch, idle, recoveries)
+        return *finished(space, state, good, counts, seen, given, limits[1:]), S, nis[0], used[0]
+
+    return correct
+
+
+@functools.cache
+def measuring_kernel(space: Space, predict: Kernel, n: int) -> Kernel:
+    """Return the kernel of an update that predicts the measurement too, by a sensor's kernel q, ... -> z, H, R.
+
+    Arguments are those of `correction_kernel`, with the sensor's and z in place of H, R and y; y comes last. What is
+    zero in H is known when the kernel is traced, and costs nothing.
+    """
+    m, columns = predict.layout.outs[1]
+    correct = correction_kernel(space, n, m, columns)
+    plain = correct.layout
+    own = predict.layout.ins[1:]
+
+    def measure(*args):
+        state, (*arguments, z, valid, limits) = args[: len(plain.ins) - 5], args[len(plain.ins) - 5 :]
+        expected, H, R = predict(args[0], *arguments)
+        y = z - expected
+        return *correct(*state, H, R, y, valid, limits), y
+
+    names = (*plain.names[:-5], *predict.layout.names[1:], "z", "valid", "limits")
+    ins = (*plain.ins[:-5], *own, (m,), (), plain.ins[-1])
+    return Kernel(measure, Layout(names, ins, (*plain.outs, (m,))))
+
+
+@functools.cache
+def interval_kernel(space: Space, n: int, sizes: tuple[int, ...], columns: int) -> Kernel:
+    """Return the kernel of one linearisation of an interval, with measurements of these sizes at its end.
+
+    q, x: the end of the motion from the state that d leads to; gates and valid per sensor. It returns belief, S, nis
+    and used per sensor, then how far the correction is from linear, |s_a|^2/(0.02 sigma), and d and n to linearise at.
+    """
+    m, k = sum(sizes), len(sizes)
+
+    ins = f"({n},{n}),({n},{n}),({n}),({n}),given,({m},{columns}),({m},{m}),({m}),({k}),({k}),({2 + space.limits})"
+    outs = f"{space.after(n)},({m},{m}),({k}),({k}),(),({n}),({n})"
+
+    @_kernel(space, n, f"{ins}->{outs}", "F Q d noise given H R y valid gates limits")
+    def interval(q, x, C, watch, idle, recoveries, F, Q, d, noise, *more):
+        *given, H, R, y, valid, gates, limits = more
+        C_m, way, H = symmetric_product(F, C) + Q, F @ d + noise, space.own(H, n, given)
+        r, S = y + H @ way, symmetric_product(H, C_m) + R
+        K, u, nis, used, taken = _gained(H, R, S, C_m, r, valid, gates, sizes, S + _blind(space, H, C_m, sizes))
+        s, C_used = K @ taken - way, joseph(C_m, H, R, K)
+        q_new, x_new, reset = space.move(q, x, s, C_m, C_used, given)
+        good = C[0, 0] > 0.0
+        for i in range(k):
+            good = good & ((nis[i] >= 0.0) | (valid[i] == 0.0))
+        state = q_new, x_new, symmetric_product(reset, C_used)
+        seen, counts = (valid, used, r, H, R, gates, sizes), (watch, idle, recoveries)
+        after = finished(space, state, good, counts, seen, given, limits)
+        turn = s[:3] @ s[:3]
+        per_square = sum((H[j, i] * H[j, i] / R[j, j] for i in range(3) for j in range(m)), 0.0)
+        bent = turn * np.sqrt(per_square * (1.0 / 3.0)) * (1.0 / BENT)
+        part = minimum(1.0, REACH / np.sqrt(maximum(turn, 1e-30)))
+        d = d + part * (C @ (F.T @ u) - d)
+        return *after, S, nis, used, bent, d, noise + part * (Q @ u - noise)
+
+    return interval
+
+
+def _blind(space, H, C, sizes):
+    """Return what H leaves out, for the gate of each sensor."""
+    m, start = sum(sizes), 0
+    wide = zeros(m, m)
+    for size in sizes:
+        rows = slice(start, start + size)
+        wide[rows, rows] = space.blind(H[rows], C) * identity(size)
+        start += size
+    return wide
+
+
+@functools.cache
+def moved_kernel(space: Space, n: int) -> Kernel:
+    """Return the kernel that moves a state by d in its chart: q, x, C, d, given -> q, x, reset."""
+    state, cores = f"({space.numbers}),({n - space.errors}),({n},{n})", space.cores.format(x=n - space.errors)
+
+    def moved(q, x, C, d, *given):
+        return space.move(q, x, d, C, C, given)
+
+    return Kernel(moved, Layout.parse(f"{state},({n}),{cores}->{state}", ("q", "x", "C", "d", *space.names)))

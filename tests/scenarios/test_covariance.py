@@ -1,0 +1,155 @@
+"""Linear covariance of missions: derivatives, budgets, predictions, rare events, sweeps."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from gnc.errors import InputError
+from gnc.flying import Flying
+from gnc.linear_flight import LinearFlight
+from gnc.scenarios.cli import main
+from gnc.scenarios.covariance import rare
+from gnc.scenarios.covariance.analysis import covariance
+from gnc.scenarios.covariance.directions import TypicalFlight, _start
+from gnc.scenarios.covariance.predict import predictions
+from gnc.scenarios.missions.load import read
+from gnc.scenarios.sweep.sweep import Axis, points
+
+pytestmark = pytest.mark.jit
+STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))  # of fourth order, over 12 h
+SHORT = ["run.duration_s=60", "requirements.sun_p997_deg.when='t >= 30'"]
+LINEAR = ["attitude_sigma_deg=2", "rate_sigma_deg_s=0.05"]  # at 20 deg the first minute is not linear
+SHORT += [f"craft.sat.start.{one}" for one in LINEAR] + ["craft.sat.actuators.wheels.start_Nms=1e-3"]
+HEAVY = ("detumble", "docking", "rendezvous", "separation", "servicing", "tumble-capture")
+
+
+def moved(flight, passage, columns, step):
+    """The numbers after a tick from Python, for all points of the stencil along all columns, and from the middle."""
+    linear, k = flight.linear, passage.k
+    place = np.searchsorted(linear.numbers, linear.owner)
+    rows = 4 * len(columns) + 1
+    alike = flight.alike(rows)
+    slots = LinearFlight(alike.loop, _start(alike), lambda y: np.zeros((0, y.shape[1]))).slots
+    start = np.tile(passage.z[place], (rows, 1))
+    for i, column in enumerate(columns):
+        own = linear.owner == linear.numbers[column]
+        for j, (far, _) in enumerate(STENCIL):
+            start[4 * i + j, own] += far * step[i]
+    flying = Flying(alike.loop)
+    flying.put(k, slots.unpack(start, passage.waiting), passage.waiting)
+    flying.tick()
+    flying.move()
+    return slots.pack(flying.state(), flying.waiting(), start)[:, linear.numbers]
+
+
+def sizes(linear, z):
+    """How large every number is, by its array; in a covariance by the two sigmas."""
+    full, found = z[np.searchsorted(linear.numbers, linear.owner)], []
+    ends = np.cumsum([int(np.prod(core)) for core in linear.slots.packing.cores])[:-1]
+    for part, core in zip(np.split(np.nan_to_num(full), ends), linear.slots.packing.cores, strict=True):
+        if len(core) == 2 and core[0] == core[1]:
+            sigma = np.sqrt(np.abs(np.diag(part.reshape(core))))
+            found.append(np.outer(sigma, sigma).ravel())
+        else:
+            found.append(np.full(part.size, np.max(np.abs(part), initial=0.0)))
+    return np.concatenate(found)[linear.numbers]
+
+
+@pytest.mark.parametrize(
+    "name", ["pointing", "attitude-only", *(pytest.param(n, marks=pytest.mark.slow) for n in HEAVY)]
+)
+def test_the_derivative_of_a_tick_of_a_mission_is_that_of_finite_differences(name):
+    mission = read(name)
+    flight = TypicalFlight(mission, 0, 0)
+    first = max(i.first_s for i in flight.prepared.loop.instruments)
+    instruments = flight.prepared.loop.measured
+    passage = None
+    for passage in flight.linear.passages(lambda k: False):  # the first tick after 10 s at which all is due
+        if passage.k * flight.prepared.loop.h >= first + 10.0 and all(s.due(passage.k) for _, s in instruments):
+            break
+    assert passage is not None and len(passage.B) == len(instruments)
+    z, columns = passage.z, passage.columns
+    size = sizes(flight.linear, z)
+    step = 1e-5 * np.where(size[columns] > 0.0, size[columns], 1e-2)
+    ends = moved(flight, passage, columns, step)[:, passage.rows]
+    weights = np.array([w for _, w in STENCIL])
+    differences = np.einsum("j,ijr->ri", weights, ends[:-1].reshape(len(columns), 4, -1)) / (12.0 * step)
+    live = np.isfinite(ends[-1])
+    grown = np.max(np.abs(passage.A[live] * step), axis=1)  # the largest effect of any column on a number
+    noise = 100.0 * np.finfo(float).eps * size[passage.rows][live]
+    miss = np.abs(passage.A[live] - differences[live]) * step
+    assert np.all(miss <= 1e-7 * grown[:, None] + noise[:, None])
+    assert np.count_nonzero(passage.A) > 3 * len(columns)
+
+
+def test_an_impact_has_no_derivative():
+    with pytest.raises(InputError, match=r"craft\.\w+: falls on the ground"):
+        covariance(read("touchdown"))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return covariance(read("pointing", SHORT), most=2, workers=0)
+
+
+def test_shares_of_sources_add_up_and_believed_sigmas_are_there(found):
+    signal, window = "sat.pointing_error_deg", found.windows["sun_p997_deg"]
+    assert sum(found.budget(signal, window.times).values()) == pytest.approx(100.0, abs=1e-9)
+    assert found.believed("sat.knowledge_error_deg").shape == (7, 3)
+    by_source = np.sum([np.trace(c[-1]) for c in found.shares(signal).values()])
+    assert by_source == pytest.approx(np.trace(found.total(signal)[-1]), rel=1e-12)
+
+
+def test_sigmas_are_those_of_flown_trials(found):
+    """Sampling alone moves a ratio by 3 % (one sigma, 500 trials); 15 % is beyond five of that and flights' 4 %."""
+    mission, signal = found.mission, "sat.knowledge_error_deg"
+    y = mission.fly(range(100, 600), judged_only=True).signals[signal].values[:, -3:]
+    flown = np.sqrt(y.var(axis=0).mean(axis=0))
+    linear = np.sqrt(np.diagonal(found.total(signal)[-3:].mean(axis=0)))
+    np.testing.assert_allclose(linear / flown, 1.0, atol=0.15)
+
+
+def test_a_derivative_is_that_of_a_sensor_made_better(found):
+    told = {p.name: p for p in predictions(found)[0]}["sun_p997_deg"]
+    path = "craft.sat.sensors.sun_sensor.sigma_deg"
+    assert told.derivatives[path][0] == 1.0 and told.derivatives[path][1] > 0.0
+    assert 0.0 <= told.interval[0] <= told.probability <= told.interval[1] <= 1.0
+
+
+@pytest.mark.slow
+def test_a_tail_of_the_normal_distribution_is_within_its_interval():
+    """99 % intervals: fewer than 95 of 100 hold the truth with probability 5e-4."""
+    u = np.ones(6) / np.sqrt(6.0)
+    truth = 2.0 * norm.sf(4.2648908)  # 2e-5, both tails
+    held = 0
+    for seed in range(100):
+        failure = lambda x: np.abs(x @ u) > 4.2648908  # noqa: E731
+        told = rare.sampled(failure, u, 4.2, 5000, np.random.default_rng(seed))
+        held += told.low <= truth <= told.high
+    assert held >= 95
+
+
+def test_axes_take_fractions_ranges_and_patterns():
+    mission = read("pointing")
+    axis = Axis.of("sensors.*.rate_hz=1,1/30", mission)
+    assert axis.values == (1.0, 1.0 / 30.0) and len(axis.keys) == 2
+    log = Axis.of("craft.sat.sensors.sun_sensor.sigma_deg=0.1:10:3:log", mission)
+    np.testing.assert_allclose(log.values, [0.1, 1.0, 10.0])
+    assert len(points([axis, log])) == 6 and len(points([log], latin=5)) == 5
+    for wrong in ("nothing=1", "sensors.*.rate_hz", "sensors.*.rate_hz=2:1"):
+        with pytest.raises(InputError, match="--over"):
+            Axis.of(wrong, mission)
+
+
+def test_a_sweep_goes_on_where_it_was(tmp_path, capsys):
+    words = ["sweep", "pointing", "--by", "monte-carlo", "--trials", "2", "--workers", "1", "--json"]
+    words += ["--set", "run.duration_s=20", "--over", "sensors.*.rate_hz=1,1/2", "--out", str(tmp_path)]
+    assert main(words) == 0
+    first = json.loads(capsys.readouterr().out)
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "points").iterdir()}
+    assert main(words) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again == first and len(files) == 2
+    assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "points").iterdir()}
