@@ -8,7 +8,6 @@ set aside in the folder `damaged`.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import itertools
 import os
@@ -25,6 +24,11 @@ from gnc.errors import InputError
 from gnc.files import explained, read_regular, replacing
 from gnc.montecarlo.flight import Results
 from gnc.montecarlo.manifest import Manifest
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 MANIFEST, LOCK, ASIDE = "manifest.json", "lock", "damaged"
 NAME = re.compile(r"trials-(\d{9,10})-(\d{9,10})-([0-9a-f]{64})\.nc")
@@ -193,6 +197,8 @@ _locks: set[int] = set()  # descriptors of the locks that this process holds
 def _locked(folder: Path) -> Iterator[None]:
     """Keep other drivers out; the lock ends with this process, even if that is killed."""
     path = folder / LOCK
+    if fcntl is None:
+        raise InputError("campaigns need the file locks of Linux or macOS, which Windows has not; use WSL, or gnc run")
     with explained(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:

@@ -17,7 +17,7 @@ import xarray as xr
 from gnc.errors import InputError
 from gnc.montecarlo import campaign
 from gnc.montecarlo.manifest import Manifest
-from gnc.montecarlo.store import created, prepare, read_manifest, resumed
+from gnc.montecarlo.store import _locked, created, prepare, read_manifest, resumed
 from tests.gnc.montecarlo.flights import CONFIGURATION, Walk
 
 TRIALS = 20
@@ -283,3 +283,9 @@ def test_a_name_carries_the_sum_that_sha256sum_gives(finished: Path) -> None:
     paths = chunk_paths(finished)
     sums = subprocess.run(["sha256sum", *paths], capture_output=True, text=True, check=True).stdout.split("\n")
     assert [path.stem.split("-")[3] for path in paths] == [line.split()[0] for line in sums if line]
+
+
+def test_without_file_locks_a_campaign_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("gnc.montecarlo.store.fcntl", None)  # as on Windows
+    with pytest.raises(InputError, match="need the file locks of Linux or macOS"), _locked(tmp_path):
+        pass
