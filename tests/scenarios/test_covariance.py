@@ -24,7 +24,6 @@ STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))  # of fourth orde
 SHORT = ["run.duration_s=60", "requirements.sun_p997_deg.when='t >= 30'"]
 LINEAR = ["attitude_sigma_deg=2", "rate_sigma_deg_s=0.05"]  # at 20 deg the first minute is not linear
 SHORT += [f"craft.sat.start.{one}" for one in LINEAR] + ["craft.sat.actuators.wheels.start_Nms=1e-3"]
-HEAVY = ("detumble", "docking", "rendezvous", "separation", "servicing", "tumble-capture")
 
 
 def moved(flight, passage, columns, step):
@@ -59,9 +58,7 @@ def sizes(linear, z):
     return np.concatenate(found)[linear.numbers]
 
 
-@pytest.mark.parametrize(
-    "name", ["pointing", "attitude-only", *(pytest.param(n, marks=pytest.mark.slow) for n in HEAVY)]
-)
+@pytest.mark.parametrize("name", ["pointing", "attitude-only"])
 def test_the_derivative_of_a_tick_of_a_mission_is_that_of_finite_differences(name):
     mission = read(name)
     flight = TypicalFlight(mission, 0, 0)
