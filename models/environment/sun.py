@@ -16,6 +16,7 @@ from gnc.batch import batched, maximum, minimum, where
 from gnc.linalg import cross
 from gnc.models.environment.constants import ASTRONOMICAL_UNIT, DAY, EARTH_RADIUS, LIGHT_SPEED, SUN_RADIUS
 from gnc.models.environment.epoch import Epoch
+from gnc.models.environment.spline import cubic, evaluated
 
 Array = NDArray[np.float64]
 
@@ -44,10 +45,9 @@ def sun_position(epoch: Epoch, t: Any) -> Array:
 def moon_direction(epoch: Epoch, t: Any, r_I: Array) -> Array:
     """Return the unit vectors (times, 3) from r_I to the Moon, between knots a cubic of time. Source: ERFA moon98."""
     import erfa
-    from scipy.interpolate import CubicSpline
 
     few = np.linspace(t[0], t[-1] + 1.0, 4 + int((t[-1] - t[0]) / MOON_KNOT_S))
-    to_moon = ASTRONOMICAL_UNIT * CubicSpline(few, erfa.moon98(*epoch.tt(few))["p"])(t) - r_I
+    to_moon = ASTRONOMICAL_UNIT * evaluated(few, cubic(few, erfa.moon98(*epoch.tt(few))["p"]), t) - r_I
     return to_moon / np.linalg.norm(to_moon, axis=-1, keepdims=True)
 
 
