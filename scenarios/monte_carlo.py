@@ -140,7 +140,7 @@ def run(
     found.timing["trial_steps_per_s"] = steps / found.timing["fly_s"]
     for path in exports:
         export(found.table, path)
-    for figure, draw in monte_carlo_figures.draw(found).items():
+    for figure, draw in monte_carlo_figures.draw(found, mission).items():
         save_figure(draw, out / f"{figure}.png")
     return Outcome(mission, found, judge_campaign(mission, found.table), out)
 

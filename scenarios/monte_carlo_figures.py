@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gnc.scenarios.plots import COLOURS
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.panels import words
+from gnc.scenarios.plots import COLOURS, Draw, panels
+from gnc.scenarios.report.campaign_page import fans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gnc.montecarlo.campaign import Campaign
 
-Draw = Callable[["Figure"], None]
 MOST = 6  # panels of a figure
 STRONGEST = 15  # bars
 
 
-def draw(campaign: Campaign) -> Mapping[str, Draw]:
+def draw(campaign: Campaign, mission: Mission) -> Mapping[str, Draw]:
     """Return the figures by name."""
-    bands = [str(name) for name, x in campaign.bands.data_vars.items() if x.dims[:1] == ("percent",) and x.ndim == 2]
     found: dict[str, Draw] = {}
-    if bands:
-        found["bands"] = lambda figure: _bands(figure, campaign, bands[:MOST])
+    title = f"{mission.name}: percentiles over {campaign.summary['trials']} trials"
+    if bands := fans(campaign.bands, mission):
+        found["bands"] = partial(panels, title=title, plots=bands[:MOST])
     metrics = [name for name, x in campaign.summary["metrics"].items() if x["count"] > 1][:MOST]
     if metrics:
         found["metrics"] = lambda figure: _distributions(figure, campaign, metrics)
@@ -33,30 +36,14 @@ def draw(campaign: Campaign) -> Mapping[str, Draw]:
     return found
 
 
-def _bands(figure: Figure, campaign: Campaign, names: list[str]) -> None:
-    """Draw percentiles over the trials against time."""
-    panels = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
-    for axes, name in zip(panels, names, strict=True):
-        band = campaign.bands[name]
-        t = band[band.dims[1]].values
-        for values, percent, colour in zip(band.values, campaign.bands["percent"].values, COLOURS, strict=False):
-            axes.plot(t, values, lw=1.0, color=colour, label=f"{percent:g} %")
-        if np.min(band.values, initial=np.inf, where=np.isfinite(band.values)) > 0.0:
-            axes.set_yscale("log")
-        axes.set_ylabel(name)
-        axes.grid(alpha=0.3)
-    panels[0].legend(loc="upper right", ncols=4, fontsize=8)
-    panels[0].set_title(f"Percentiles over {campaign.summary['trials']} trials")
-    panels[-1].set_xlabel("time [s]")
-
-
 def _distributions(figure: Figure, campaign: Campaign, names: list[str]) -> None:
     """Draw how many trials have less, metric by metric."""
     panels = np.atleast_1d(figure.subplots(-(-len(names) // 2), min(len(names), 2), squeeze=False)).ravel()
     for axes, name in zip(panels, names, strict=False):
         values = np.sort(campaign.table[name][np.isfinite(campaign.table[name])])
         axes.plot(values, (np.arange(len(values)) + 0.5) / len(values), color=COLOURS[0], lw=1.2)
-        axes.set(xlabel=name, ylabel="share of trials", ylim=(0.0, 1.0))
+        axes.set_xlabel(words(name, name), fontsize=8)
+        axes.set(ylabel="share of trials", ylim=(0.0, 1.0))
         axes.grid(alpha=0.3)
     for axes in panels[len(names) :]:
         axes.set_visible(False)

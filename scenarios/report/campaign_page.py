@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,11 @@ def page(
     verdict, shown = verdict_chapter(mission, told, table), _shown(told, mission, trial)
     rows = [{**row, "input": row["input"].removeprefix(INPUT)} for row in told["sensitivity"]]
     rest = [causes_chapter(rows, beside), _worst(told), flown_chapter(mission, text, told)]
-    takes = {name: [verdict, _fans(bands, mission, k, _histories(paths, k)), *rest] for k, name in shown.items()}
+    lead = "Bands are percentiles over all trials; the line on top is the trial chosen above."
+    takes = {}
+    for k, name in shown.items():
+        plots = fans(bands, mission, k, _histories(paths, k))
+        takes[name] = [verdict, Chapter("Is it on target, is the filter honest?", lead, plots=plots), *rest]
     takes = {name: [c for c in take if c.tables or c.plots or c.lead] for name, take in takes.items()}
     subtitle = f"{mission.title.rstrip('.')}. Monte Carlo, {told['trials']} trials, seed {told['seed']}, "
     subtitle += f"{len(told['lost'])} lost."
@@ -76,7 +81,7 @@ def _shown(told: dict[str, Any], mission: Mission, trial: int | None) -> dict[in
     return found or {0: "trial 0"}
 
 
-def _fans(bands: Dataset, mission: Mission, trial: int, own: dict[str, Any]) -> Chapter:
+def fans(bands: Dataset, mission: Mission, trial: int = 0, own: Mapping[str, Any] = {}) -> list[Plot]:
     """Return percentiles over the trials with one trial on top, and means of NEES in their bands."""
     found, percents = [], bands["percent"].values.tolist()
     for name, values in bands.data_vars.items():
@@ -94,8 +99,7 @@ def _fans(bands: Dataset, mission: Mission, trial: int, own: dict[str, Any]) -> 
             mean, low, high = (bands[f"{name}_{key}"].values for key in ("mean", "lo", "hi"))
             band = Series("95 % band of an honest filter", None, "band", low, high)
             found.append(Plot(f"mean {label} of all trials", TIME, label, t, [band, Series("mean of trials", mean)]))
-    lead = "Bands are percentiles over all trials; the line on top is the trial chosen above."
-    return Chapter("Is it on target, is the filter honest?", lead, plots=found)
+    return found
 
 
 def _bounds(mission: Mission, name: str) -> dict[str, float]:
