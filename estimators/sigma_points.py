@@ -293,7 +293,13 @@ def measuring_kernel(points: Points, predicts: tuple[Kernel, ...]) -> Kernel:
 # Filters
 
 
-class SigmaPoints(GroupFilter if TYPE_CHECKING else object):  # type: ignore[misc]  # fields come from Mekf and DqEkf
+if TYPE_CHECKING:
+    Base = GroupFilter
+else:
+    Base = object  # a dataclass between would hide the defaults of Mekf and DqEkf
+
+
+class SigmaPoints(Base):
     """The update of a sigma-point filter, and its prediction from points that have flown."""
 
     points: Points

@@ -156,12 +156,20 @@ def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[R
 
 
 def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:
-    """Return for every argument of a part how large its array is; 0: a test, or no number, which does not move."""
+    """Return for every argument of a part how large it is: its array, or in a covariance the two sigmas.
+
+    0: a test, or no number, which does not move.
+    """
     sizes = np.zeros(len(x))
     for numbers in leaves(cut.args):
-        if isinstance(numbers, Numbers) and not numbers.test and x[numbers.columns].size:
-            largest = np.max(np.abs(np.nan_to_num(x[numbers.columns])))
-            sizes[numbers.columns] = largest if largest > 0.0 else 1.0
+        if not isinstance(numbers, Numbers) or numbers.test or not x[numbers.columns].size:
+            continue
+        own, core = np.abs(np.nan_to_num(x[numbers.columns])), numbers.core
+        if len(core) == 2 and core[0] == core[1] and np.diag(own.reshape(core)).all():
+            sigma = np.sqrt(np.diag(own.reshape(core)))
+            sizes[numbers.columns] = np.outer(sigma, sigma).ravel()
+        else:
+            sizes[numbers.columns] = np.max(own) or 1.0
     return np.where(np.isfinite(x), sizes, 0.0)
 
 

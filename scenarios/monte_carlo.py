@@ -234,11 +234,11 @@ def bar(what: str) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import Progress as Bar
 
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
-    with Bar(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Bar(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as shown:
         task = shown.add_task(what, rate="")
 
         def move(now: Progress) -> None:
             rate = f"{now.done}/{now.trials} trials, {now.trials_per_s:.3g}/s" + (f", {now.lost} lost" * (now.lost > 0))
-            shown.update(task, total=now.trials, completed=now.done, rate=rate)
+            shown.update(task, total=now.trials, completed=now.done, rate=rate, refresh=True)
 
         yield move

@@ -118,11 +118,6 @@ def kick_drift_kick(q_IB: Array, P_B: Array, tau_B: Array, J: Array, rho_B: Arra
     return _moved("kick_drift_kick", False, q_IB, P_B, tau_B, J, rho_B, h)
 
 
-def kick_drift_kick_jacobian(q_IB: Array, P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array) -> Any:
-    """Return what `kick_drift_kick` does, its Jacobians F and G."""
-    return _moved("kick_drift_kick", True, q_IB, P_B, tau_B, J, rho_B, h)
-
-
 _LONGEST = {"drift": 1.0, "step": largest_stage(ABA2), "kick_drift_kick": 1.0}  # drift, as a part of h
 
 

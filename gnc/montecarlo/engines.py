@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -73,7 +74,7 @@ class LocalProcesses:
 
     def _until_a_worker_dies(self, packed: bytes, chunks: Sequence[range]) -> Iterator[tuple[range, Reply]]:
         waiting, flying = iter(chunks), dict[Future[Reply], range]()
-        pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"), initializer=_begin)
+        pool = ProcessPoolExecutor(self.workers, _context(), initializer=_begin)
         try:
             for chunk in itertools.islice(waiting, AHEAD * self.workers):
                 flying[pool.submit(answer_packed, packed, chunk)] = chunk
@@ -86,6 +87,12 @@ class LocalProcesses:
                     yield chunk, reply
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _context() -> multiprocessing.context.BaseContext:
+    """How workers begin: with all that the driver has loaded and traced, unless its other threads may hold locks."""
+    alone = sys.platform == "linux" and threading.active_count() == 1
+    return multiprocessing.get_context("fork" if alone else "spawn")
 
 
 def refuse_barren(times: int) -> None:
@@ -110,7 +117,8 @@ def _unpacked(packed: bytes) -> Parcel:
 
 def _begin() -> None:
     """Let a worker end at once, and silently, with Ctrl-C or with the driver, however that ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.SIG_DFL)
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
 
 

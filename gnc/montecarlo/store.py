@@ -190,6 +190,9 @@ def write_durably(path: Path, data: bytes) -> None:
             os.close(directory)
 
 
+_locks: set[int] = set()  # descriptors of the locks that this process holds
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep other drivers out; the lock ends with this process, even if that is killed."""
@@ -201,9 +204,20 @@ def _locked(folder: Path) -> Iterator[None]:
     try:
         if not _is_regular(path) or not _flocked(lock, path):
             raise InputError(f"{folder}: another process is flying this campaign; wait for it, or end it")
+        _locks.add(lock)
         yield
     finally:
+        _locks.discard(lock)
         os.close(lock)
+
+
+def _leave_locks() -> None:
+    """Leave the locks to the driver, in a worker that was forked from it: they end with the driver."""
+    while _locks:
+        os.close(_locks.pop())
+
+
+os.register_at_fork(after_in_child=_leave_locks)
 
 
 def _flocked(lock: int, path: Path) -> bool:

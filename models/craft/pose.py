@@ -20,6 +20,7 @@ from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import array
+from gnc.models.actuators.thrusters import Thrusters
 from gnc.models.craft import body
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.craft.body import NONE, BodyState
@@ -104,8 +105,8 @@ class PoseCraft:
     @cached_property
     def _fed(self) -> list[tuple[int, Any]]:
         """The thrusters that take propellant, with their places among the actuators."""
-        each = [(i, e) for i, e in enumerate(self.effects.each) if hasattr(e, "used_kg")]
-        return [(i, e) for i, e in each if np.any(e.thrusters.flow_kg_Ns)]
+        each = [(i, e, getattr(e, "thrusters", None)) for i, e in enumerate(self.effects.each)]
+        return [(i, e) for i, e, them in each if isinstance(them, Thrusters) and np.any(them.flow_kg_Ns)]
 
     def _wrench(self, made: Sequence[Any], q_IB: Array, env: Any, x: BodyState) -> Array:
         wrench_B = self.effects.wrench_B(made, q_IB, env)

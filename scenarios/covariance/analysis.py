@@ -30,7 +30,7 @@ from gnc.typing import Array, Mask
 
 LINEAR = 0.1  # of the total sigma, by which +-1 sigma of a draw may miss its linear prediction
 STANDS = 0.02  # relative standard error of sigma at which no more flights are needed
-MOST = 24  # flights
+MOST = 40  # flights
 SAMPLES = 60  # trials sampled about each flight
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

@@ -52,8 +52,8 @@ def observe(found: Covariance) -> Sight:
     belief = flight.prepared.belief
     priors = {n: np.asarray(x)[0] for n, x in zip(paths(belief), leaves(belief), strict=True) if np.ndim(x) == 3}
     sight = Sight([], [], {})
-    navigations = [one.navigation for one in flight.prepared.loop.navigation.software.values()]
-    crafts = list(flight.prepared.loop.navigation.software)
+    software = flight.prepared.observer.software
+    navigations, crafts = [one.navigation for one in software.values()], list(software)
     for name, C in result.beliefs.items():
         place = int(name.split("_")[0])
         labels = _labels(navigations[place], C.shape[1])

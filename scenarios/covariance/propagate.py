@@ -36,13 +36,13 @@ class LinearResult:
     theta: Array  # (drawn) what the flight was given, in sigma
     parts: dict[str, slice]  # draw -> its numbers
     time: Array
-    nominal: dict[str, Array] = field(default_factory=dict)  # signal -> (times, size)
-    slopes: dict[str, Array] = field(default_factory=dict)  # signal -> (times, size, drawn)
-    noise: dict[str, dict[str, Array]] = field(default_factory=dict)  # signal -> instrument -> (times, size, size)
+    nominal: dict[str, Any] = field(default_factory=dict)  # signal -> (times, size)
+    slopes: dict[str, Any] = field(default_factory=dict)  # signal -> (times, size, drawn)
+    noise: dict[str, dict[str, Any]] = field(default_factory=dict)  # signal -> instrument -> (times, size, size)
     samples: Any = None  # xarray Dataset of sampled trials
     modes: dict[str, list[str]] = field(default_factory=dict)
-    beliefs: dict[str, Array] = field(default_factory=dict)  # filter -> its covariance (times, n, n); the prior first
-    around: dict[str, Array] = field(default_factory=dict)  # surroundings and attitudes, (times, size)
+    beliefs: dict[str, Any] = field(default_factory=dict)  # filter -> its covariance (times, n, n); the prior first
+    around: dict[str, Any] = field(default_factory=dict)  # surroundings and attitudes, (times, size)
     sigma_of: dict[str, str] = field(default_factory=dict)  # signal -> that of what the filter believes of it
     differenced: tuple[str, ...] = ()  # parts in Python
     kinks: bool = False
@@ -82,7 +82,7 @@ class _Observers:
             made[name], slopes[name] = y[0], np.zeros((y.shape[1], count))
             d = (y[1 + moved] - y[1 + count + moved]) / (2.0 * step[moved, None])
             slopes[name][:, moved] = np.where(np.isfinite(d), d, 0.0).T
-        around = {name: np.asarray(values[name], float) for name in ("sun_I", "B_I_T") if name in values}
+        around: dict[str, Array] = {n: np.asarray(values[n], float) for n in ("sun_I", "B_I_T") if n in values}
         around |= {name: np.asarray(y)[0] for name, y in values.items() if name.endswith(".q_IB")}
         return made, slopes, around
 
@@ -188,14 +188,14 @@ def _observed(
     beliefs = _matrices(seen, seen.numbers)
     for told, what in ((result.around, around), (result.beliefs, beliefs)):
         for name, value in what.items():
-            told.setdefault(name, []).append(value)  # type: ignore[attr-defined]
+            told.setdefault(name, []).append(value)
     for name, G in slopes.items():
-        result.nominal.setdefault(name, []).append(values[name])  # type: ignore[attr-defined]
-        result.slopes.setdefault(name, []).append(G @ T)  # type: ignore[attr-defined]
+        result.nominal.setdefault(name, []).append(values[name])
+        result.slopes.setdefault(name, []).append(G @ T)
         GA = G @ seen.A
         for instrument, (part, B) in factors.items():
             covariance = GA @ part @ GA.T + (0.0 if B is None else (G @ B) @ (G @ B).T)
-            result.noise.setdefault(name, {}).setdefault(instrument, []).append(covariance)  # type: ignore[attr-defined]
+            result.noise.setdefault(name, {}).setdefault(instrument, []).append(covariance)
     moved = T @ change + seen.A @ spread.X[columns]
     for name, B in seen.B.items():
         moved += B @ spread.w[name]

@@ -49,9 +49,9 @@ class Point:
 
 def requirement(mission: Mission, name: str | None) -> str:
     """Return the requirement that is studied: the named one, or the first on an error with a limit."""
-    for key, part in mission.requirements.items():
-        asked = isinstance(part, StatisticPart) and part.at_most is not None
-        if asked and (key == name or (name is None and "error" in part.signal)):
+    parts = {k: p for k, p in mission.requirements.items() if isinstance(p, StatisticPart) and p.at_most is not None}
+    for key, part in parts.items():
+        if key == name or (name is None and "error" in part.signal):
             return key
     raise InputError(f"--requirement {name or ''}: give one on an error signal, with at_most")
 

@@ -113,7 +113,7 @@ class Way:
 
 def _measured(way: Way, folder: Path, mission: Mission) -> dict[str, float]:
     """Measure a point, or read what was measured before."""
-    path = folder / f"{digest({**flat(mission), 'way': repr(way)})[:20]}.json"
+    path = folder / f"{way.by}-{way.trials}-{way.flights}-{digest(mission)[:20]}.json"
     if path.exists():
         try:
             stored: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))

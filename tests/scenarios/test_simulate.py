@@ -57,7 +57,7 @@ def flown(name, settings, seed, trial):
             beliefs[t], innovation = update(belief, name, measurement, t)
             return beliefs[t], innovation
 
-    navigation.inner = Noting()
+    object.__setattr__(navigation, "inner", Noting())
     object.__setattr__(prepared.loop, "compiled", False)  # what notes is more than a program
     prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory)
     return inner.filter, beliefs
