@@ -69,7 +69,10 @@ def _comparison(figure: Figure, flight: Dataset, verdict: Verdict) -> None:
     side = verdict.comparison
     assert side is not None
     first = next(iter(side.histories.values()))
-    names = list({np.asarray(values).tobytes(): name for name, values in reversed(first.items())}.values())[::-1]
+    known: dict[bytes, str] = {}  # columns of the same signal look the same
+    for name, values in first.items():
+        known.setdefault(np.asarray(values).tobytes(), name)
+    names = list(known.values())
     figure.set_figheight(1.6 + 2.1 * len(names))
     axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
     for one, signal in zip(axes, names, strict=True):
