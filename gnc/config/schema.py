@@ -57,7 +57,6 @@ def field_options(field: FieldInfo) -> list[Option]:
     return options(field.annotation, tuple(field.metadata))
 
 
-@functools.cache
 def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """The fields of a section with their descriptions: docstrings below them, which are read when first asked for."""
     fields = model.model_fields

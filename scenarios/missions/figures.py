@@ -10,7 +10,7 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import Panels
+from gnc.scenarios.missions.panels import Panels, words
 from gnc.scenarios.missions.requirements.base import resolve
 from gnc.scenarios.missions.verdict import Verdict
 from gnc.scenarios.plots import COLOURS, Draw, figure, panels
@@ -68,7 +68,12 @@ def _comparison(figure: Figure, flight: Dataset, verdict: Verdict) -> None:
     """Draw the contestants of a comparison: the median over the trials of each signal that is compared."""
     side = verdict.comparison
     assert side is not None
-    names = list(dict.fromkeys(signal for histories in side.histories.values() for signal in histories))
+    first = next(iter(side.histories.values()))
+    known: dict[bytes, str] = {}  # columns of the same signal look the same
+    for name, values in first.items():
+        known.setdefault(np.asarray(values).tobytes(), name)
+    names = list(known.values())
+    figure.set_figheight(1.6 + 2.1 * len(names))
     axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
     for one, signal in zip(axes, names, strict=True):
         for k, (who, histories) in enumerate(side.histories.items()):
@@ -78,7 +83,7 @@ def _comparison(figure: Figure, flight: Dataset, verdict: Verdict) -> None:
             style = ("-", "--", ":", "-.")[k // len(COLOURS) % 4]
             middle = np.nanmedian(values, axis=0) if np.isfinite(values).any() else values[0]
             one.semilogy(flight["time"].values, middle, style, color=COLOURS[k % len(COLOURS)], lw=1.1, label=who)
-        one.set_ylabel(signal.replace("_", " "))
+        one.set_title(words(signal, signal), fontsize=9, loc="left")
         one.grid(alpha=0.3)
     axes[-1].set_xlabel("time [s]")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
