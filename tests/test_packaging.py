@@ -31,7 +31,7 @@ def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, built = tmp_path_factory.mktemp("fresh") / "checkout", tmp_path_factory.mktemp("built")
     made = shutil.ignore_patterns(".*", "build", "dist", "out", "htmlcov", "*.egg-info", "__pycache__")
     shutil.copytree(repository, source, symlinks=True, ignore=made)
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", built, cwd=source)  # the wheel is made of the sdist
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", built, cwd=source)  # a wheel of the sdist
     (found,) = built.glob("*.whl")
     return found
 

@@ -165,14 +165,11 @@ class Software(Section):
     @classmethod
     def _start_first(cls, table: Any) -> Any:
         """Put the mode of the start first: modes of a base come before those of the file that stands on it."""
-        ways = table.get("transitions", ()) if isinstance(table, Mapping) else ()
-        if not isinstance(ways, list | tuple) or not all(isinstance(way, Mapping) for way in ways):
+        if not isinstance(table, Mapping) or not isinstance(modes := table.get("modes"), Mapping):
             return table
-        left, entered = ({way.get(end) for way in ways} for end in ("from", "to"))
-        modes = table.get("modes")
-        commanded = {one.get("mode") for one in table.get("timeline", ()) if isinstance(one, Mapping)}
-        stated = {table["first_mode"]} if table.get("first_mode") else left - entered - commanded
-        starts = [name for name in modes if name in stated] if isinstance(modes, Mapping) else []
+        left, entered = (_words(table.get("transitions"), end) for end in ("from", "to"))
+        stated = _words([table], "first_mode") or left - entered - _words(table.get("timeline"), "mode")
+        starts = [name for name in modes if name in stated]
         return {**table, "modes": {starts[0]: modes[starts[0]], **modes}} if starts else table
 
     @model_validator(mode="after")
@@ -196,3 +193,9 @@ class Software(Section):
             when = f"t >= {begin!r} and t < {begin + 1.0 / self.rate_hz!r}" if begin > 0.0 else f"t < {ON_TIME_S!r}"
             commanded.append(Transition(**{"from": getattr(one, "from"), "to": one.mode, "when": when}))
         return (*commanded, *self.transitions)
+
+
+def _words(tables: Any, key: str) -> set[str]:
+    """Return the words that tables have for a key, whatever else may stand there before it is validated."""
+    rows = [table for table in tables if isinstance(table, Mapping)] if isinstance(tables, list | tuple) else []
+    return {row[key] for row in rows if isinstance(row.get(key), str) and row[key]}

@@ -97,7 +97,7 @@ def page(folder: Path, trial: int | None = None) -> Page:
         return replay_page.page(folder)
     told = read_json(folder / METRICS, LARGEST_FILE, "results of gnc")
     text = read_text(folder / CONFIG, LARGEST_FILE, "results of gnc")
-    mission, beside = configuration.parse(text, Mission, CONFIG), _covariance(folder)
+    mission, beside = configuration.parse(text, Mission, str(folder / CONFIG)), _covariance(folder)
     if (folder / BANDS).is_file():
         return campaign_page.page(folder, told, text, mission, history.load(folder / BANDS), trial, beside)
     flight, table = history.load(folder / HISTORY), folder / TABLE

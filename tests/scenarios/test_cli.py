@@ -91,7 +91,7 @@ def test_reproduce_prints_the_checks_as_json(
     assert printed["case"] == "example/good"
     assert printed["metrics"] == {"drift": 1e-12, "seed": 5}
     told = {"name": "drift", "value": 1e-12, "bound": 1e-9, "ok": True, "relation": "<=", "note": ""}
-    assert printed["checks"] == [told]
+    assert printed["checks"] == [told | {"source": "EXAMPLE good"}]
     assert [Path(file).name for file in printed["files"]] == ["example_good.png"]
 
 
@@ -126,9 +126,9 @@ def test_a_pipe_gets_plain_text(example_cases: None, capsys: pytest.CaptureFixtu
     assert out.isascii() and "\x1b" not in out
     assert out.splitlines() == [
         "example/bad: A check that fails",
-        "check  value  bound  ok",
-        "rate   2      >= 1   ok",
-        "lost   nan    <= 1   FAILED",
+        "check  value  bound  ok      source",
+        "rate   2      >= 1   ok      EXAMPLE bad",
+        "lost   nan    <= 1   FAILED  EXAMPLE bad",
     ]
 
 
