@@ -160,7 +160,7 @@ def new(name: str, base: str) -> str:
 def _numbers(section: Section) -> list[str]:
     """Return the fields of a section that are numbers or lists of numbers, as lines of TOML."""
     found = []
-    for name, field in fields_of(type(section)).items():  # type: ignore[arg-type]
+    for name, field in fields_of(type(section)).items():
         value = getattr(section, name)
         if isinstance(value, float | tuple) and not isinstance(value, bool) and value is not None:
             found.append(f"{name} = {value_text(value)}  # {description_of(field)}".removesuffix("  # "))
