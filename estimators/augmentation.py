@@ -137,7 +137,7 @@ class Augmentation:
             if state.is_bias_of(sensor):
                 z, H, R = sensor.predict(x, env, bias=value)
                 return Prediction(z, self._wide(H, part, sensor.H_bias), R)
-        return sensor.predict(x, env)
+        return Prediction(*sensor.predict(x, env))
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
         lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])

@@ -224,7 +224,7 @@ class DqEkf(GroupFilter):
             if extra.is_bias_of(sensor):
                 z, H, R = sensor.predict(belief, env, bias=belief.extras[..., part])
                 return Prediction(z, self._wide(H, part, sensor.H_bias), R)
-        return sensor.predict(belief, env)
+        return Prediction(*sensor.predict(belief, env))
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
         """Return H over (dxi, dchi, extras), of which one part is a bias of the sensor."""

@@ -24,6 +24,7 @@ import numpy as np
 
 from gnc import dual_quaternion, lie, quaternion
 from gnc.estimators.kalman import Innovation, gate
+from gnc.models.sensors.interface import Prediction
 from gnc.notebook import of_belief
 
 Array = Any
@@ -135,7 +136,7 @@ class MotionFilter:
         self, belief: MotionBelief, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
     ) -> tuple[MotionBelief, Innovation]:
         """Correct with a measurement; one beyond the gate is refused, the second in a row widens the belief to fit."""
-        expected = sensor.predict(belief, env)
+        expected = Prediction(*sensor.predict(belief, env))
         y = sensor.residual(measurement[0], expected.z)
         H = np.zeros((*expected.H.shape[:-1], SIZE))
         H[..., :6] = expected.H[..., :6]

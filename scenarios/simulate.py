@@ -31,6 +31,7 @@ RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
     AttitudeNavigation: AttitudeRecorder,
     TargetNavigation: PoseRecorder,
 }
+NO_GRAVITY = "replay knows of no gravity beside an orbit, which the filter that flew knew: estimates differ"
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 
@@ -46,6 +47,7 @@ class Simulated:
     rows: int
     until_s: float
     interrupted: bool
+    note: str = ""  # in what replay's filter is not the one that flew
 
     def report(self) -> dict[str, Any]:
         """The outcome for machines."""
@@ -72,7 +74,9 @@ def simulate(mission: Mission, trial: int, log: Path, progress: Callable[[int, i
     except OSError as error:
         raise InputError(f"--log {log}: {(error.strerror or str(error)).lower()}; give a file to write") from None
     until_s, cut = flown.ticks * loop.h, flown.ticks < loop.steps
-    return Simulated(mission.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut)
+    falling = any(getattr(section, "falls", False) for section in mission.craft.values())
+    note = NO_GRAVITY if falling and mission.environment.orbit.kind_name() != "free" else ""
+    return Simulated(mission.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut, note)
 
 
 def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, Recorder]:
@@ -113,4 +117,6 @@ def show(outcome: Simulated) -> None:
     print(f"{what}: {outcome.rows} rows over {outcome.until_s:g} s")
     for path in (outcome.log, outcome.config):
         print(f"wrote {path}")
+    if outcome.note:
+        print(f"note: {outcome.note}")
     print(f"read it: gnc replay {outcome.log} --config {outcome.config}")

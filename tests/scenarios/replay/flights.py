@@ -206,7 +206,7 @@ step_s = {h}
 [filter]
 kind = "mekf"
 method = "vi4"
-patience = 8
+patience = 5
 J = {J.tolist()}
 torque_psd = 1e-8
 {"dipole_sigma_Am2 = 20.0" if dipole else ""}
