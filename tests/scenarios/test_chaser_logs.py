@@ -51,20 +51,24 @@ def simulated(name, settings, log):
         return found.load(), json.loads((out / "metrics.json").read_text())
 
 
-FREE = 'environment.orbit={kind="free"}'  # replay knows of no gravity beside an orbit
+FREE = [  # replay knows of no gravity beside an orbit
+    'environment.orbit={kind="free"}',
+    'craft.target.loads={torque={kind="torque",size_Nm=1e-4}}',
+    "craft.chaser.loads={}",
+]
 ANEW = [
-    FREE,
+    *FREE,
     "run.duration_s=120",
     f"{CAMERA}.outlier=0.5",
     f"{FILTER}.ungated_s=28.5",
     f"{FILTER}.inertia_sigma_percent=0",
 ]
-LATE = [FREE, "run.duration_s=60", f"{CAMERA}.period_s=1", f"{CAMERA}.latency_s=0.5"]
+LATE = [*FREE, "run.duration_s=60", f"{CAMERA}.period_s=1", f"{CAMERA}.latency_s=0.5"]
 
 
 @pytest.mark.parametrize(
     "name, settings",
-    [("rendezvous", ANEW), ("rendezvous", LATE), pytest.param("docking", [FREE], marks=pytest.mark.slow)],
+    [("rendezvous", ANEW), ("rendezvous", LATE), pytest.param("docking", FREE, marks=pytest.mark.slow)],
     ids=["beginning anew", "late, with inertia", "docking"],
 )
 def test_replay_gives_the_pose_and_twist_of_a_chasers_filter_bit_for_bit(name, settings, tmp_path):

@@ -50,7 +50,7 @@ def test_a_part_of_ones_own_does_its_work(name, slot):
     assert last(flight["chaser.knowledge_error_m"]).max() < 0.5
     if slot == "guidance":
         moved = flight["chaser.r_IB_m"].values - flight["chaser.r_IB_m"].values[:, :1]
-        assert np.abs(moved).max() < 1e-6  # it is at rest, and nothing pushes it
+        assert np.abs(moved).max() < 1e-3  # it is at rest; gravity beside the orbit alone pushes it, by 7e-5 m/s^2
         return
     assert last(flight["chaser.position_error_m"]).max() < 1.0
     assert np.abs(flight["chaser.wrench"].values).max(axis=(1, 2)).min() > 0.01
