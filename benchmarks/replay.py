@@ -2,7 +2,7 @@
 
 Speed is measured on logs made here, at 300 Hz. Accuracy is that of trials of BROAD (D. Laidig et al., Data 6, 2021),
 whose HDF5 files lie in the folder that the variable BROAD names: RMS of the total error while the body moves, with
-nothing aligned and nothing tuned; VQF (https://pypi.org/project/vqf) has its defaults. Without the folder: left out.
+nothing aligned and nothing tuned; VQF has its defaults. Without the folder: left out.
 """
 
 from __future__ import annotations
