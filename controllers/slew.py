@@ -41,14 +41,6 @@ class SlewPlan(NamedTuple):
         return self.t_start + 2.0 * self.ramp_s + self.coast_s
 
 
-class KeepOut(NamedTuple):
-    """A body axis that must not come near to a direction."""
-
-    axis_B: Array  # (3) unit vector
-    cosine: Array  # (...) of the smallest angle
-    away_T: Array  # (..., 3) the direction, in the target's axes at the start
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slew:
     """The fastest turn whose acceleration ramps as a (1 - cos)/2, so that even its derivative is continuous.

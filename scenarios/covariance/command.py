@@ -41,6 +41,9 @@ def covariance(
     mission = read(name, [*(settings or ()), *([] if seed is None else [f"run.seed={seed}"])])
     if verify == 1:
         raise InputError("--verify 1: a sigma takes at least two trials")
+    for option, asked in (("--rare", rare), ("--sobol", sobol)):
+        if asked is not None and asked not in mission.requirements:
+            raise InputError(f"{option} {asked}: no such requirement; there are {', '.join(mission.requirements)}")
     folder = out or Path("out", "covariance", mission.name)
     times = _times(at, mission.run.duration_s)
     with progress.bar(f"covariance of {mission.name}") as moved:

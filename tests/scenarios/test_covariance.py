@@ -178,3 +178,11 @@ def test_a_sweep_goes_on_where_it_was(tmp_path, capsys):
     again = json.loads(capsys.readouterr().out)
     assert again == first and len(files) == 2
     assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "points").iterdir()}
+
+
+@pytest.mark.parametrize("option", ["--rare", "--sobol"])
+def test_a_requirement_that_is_not_there_is_one_line_before_anything_flies(option, tmp_path, capsys) -> None:
+    assert main(["covariance", "pointing", option, "nothing", "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert f"{option} nothing: no such requirement; there are lost" in told and told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
