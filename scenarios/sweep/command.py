@@ -27,7 +27,6 @@ def sweep(
     from gnc.scenarios import display, progress
     from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
-    from gnc.scenarios.run import make_directory
     from gnc.scenarios.sweep import show
     from gnc.scenarios.sweep import sweep as sweeping
 
@@ -39,7 +38,6 @@ def sweep(
     axes = [sweeping.Axis.of(text, mission) for text in over]
     chosen = sweeping.points(axes, latin, mission.run.seed)
     folder = out or Path("out", "sweep", mission.name)
-    make_directory(folder)
     way = sweeping.Way(by, trials, flights)
     with progress.bar(f"{len(chosen)} points") as moved:
         outcomes = list(sweeping.sweep(mission, axes, chosen, way, folder, workers, moved))

@@ -7,6 +7,7 @@ sweep that was stopped goes on where it was, and one with more values flies the 
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,10 @@ import numpy as np
 from gnc.config import digest, flat, override
 from gnc.errors import InputError
 from gnc.files import replacing
+from gnc.montecarlo import identity
 from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.run import make_directory
+from gnc.scenarios.trials import MissionFlight
 
 WAYS = ("covariance", "monte-carlo")
 PREFIXES = ("", "craft.*.", "software.*.")
@@ -112,8 +116,10 @@ class Way:
 
 
 def _measured(way: Way, folder: Path, mission: Mission) -> dict[str, float]:
-    """Measure a point, or read what was measured before."""
-    path = folder / f"{way.by}-{way.trials}-{way.flights}-{digest(mission)[:20]}.json"
+    """Measure a point, or read what the same software has measured before."""
+    software = json.dumps(identity.software(MissionFlight(mission, mission.run.seed)), sort_keys=True)
+    code = hashlib.sha256(software.encode()).hexdigest()[:12]
+    path = folder / f"{way.by}-{way.trials}-{way.flights}-{digest(mission)[:20]}-{code}.json"
     if path.exists():
         try:
             stored: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
@@ -134,7 +140,7 @@ def sweep(
     settings = [[s for axis, v in zip(axes, point, strict=True) for s in axis.settings(v)] for point in chosen]
     missions = [override(mission, one) for one in settings]
     store = folder / "points"
-    store.mkdir(parents=True, exist_ok=True)
+    make_directory(store)
     job = partial(_measured, way, store)
     if workers < 2:
         results: Iterator[Any] = map(job, missions)

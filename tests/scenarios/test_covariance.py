@@ -186,3 +186,9 @@ def test_a_requirement_that_is_not_there_is_one_line_before_anything_flies(optio
     told = capsys.readouterr().err
     assert f"{option} nothing: no such requirement; there are lost" in told and told.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_over_values_that_do_not_fit_leaves_nothing(tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    assert main(["sweep", "pointing", "--over", "sensors.*.rate_hz=a,b", "--out", str(out)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1 and not out.exists()
