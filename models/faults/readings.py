@@ -6,7 +6,7 @@ import functools
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from scipy.special import ndtri
 
 from gnc import dual_quaternion, quaternion
@@ -79,12 +79,15 @@ def _louder(n: int) -> Kernel:
     return louder
 
 
+Axes = Annotated[tuple[float, ...], BeforeValidator(lambda x: (x,) if isinstance(x, float | int) else x)]
+
+
 class _ErrorPart(FaultPart):
     """A fault given by an error of the reading, in SI units or in degrees."""
 
-    size: tuple[float, ...] | None = None
+    size: Axes | None = None
     """Of each axis, or one for all: rad/s of a gyro, T, rad about the axes of a star tracker, rad and m of a pose."""
-    size_deg: tuple[float, ...] | None = None
+    size_deg: Axes | None = None
     """The same with angles in degrees."""
 
     @model_validator(mode="after")
