@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.timing import Row
 from gnc import quaternion
 from gnc.config import override, parse
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import write_log
 from gnc.scenarios.replay.session import connect
 
 RATE_HZ, ROWS = 300.0, 30_000
