@@ -16,9 +16,10 @@ def compiled(function):
     """Compile without fast-math, division by zero giving infinity, and keep the code on disk if there is a place."""
     try:
         kernel = njit(cache=True, error_model="numpy")(function)
-        kernel._cache._cache_file._source_stamp = STAMP  # an edit of any of these files counts, as kernels call others
+        # An edit of any of these files counts, as kernels call others
+        kernel._cache._cache_file._source_stamp = STAMP  # type: ignore[attr-defined]
         return kernel
-    except RuntimeError:  # neither the source's folder nor the user's can be written
+    except (RuntimeError, AttributeError):  # neither the source's folder nor the user's can be written; no compiler
         return njit(error_model="numpy")(function)
 
 

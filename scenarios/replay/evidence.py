@@ -57,7 +57,7 @@ class Evidence:
         told = {}
         for stream, section, rows in zip(self.streams, self.sections, self._rest, strict=True):
             z = _joined(rows)[1]
-            if hasattr(section, "kind") and len(z) > FEWEST:
+            if section is not None and hasattr(section, "kind") and len(z) > FEWEST:
                 z = z[:, : z.shape[1] - stream.quantity.extra]
                 d = _differences(z)
                 variance = (d * d).mean(axis=0) / 2.0

@@ -101,7 +101,8 @@ class ImuRunner:
         for start, told in smoothed(imu, rows, starts, None if output.lag_s is None else 1):
             back.append((start, told))
         for i in range(len(back) - 1, -1, -1):
-            self._estimates(rows, *back[i], imu)
+            start, told = back[i]
+            self._estimates(rows, start, told, imu)
 
     def _chunk(self, dt: float) -> int:
         """Return the rows of a chunk: with a lag, as many as it has."""

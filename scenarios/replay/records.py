@@ -11,6 +11,7 @@ import io
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +35,10 @@ class Records:
     """A file of records being written; it appears under its name when it is closed."""
 
     def __init__(self, path: Path, shapes: Shapes, attributes: Mapping[str, str], csv: bool | None) -> None:
-        self.path, self.count, self._csv = path, 0, csv
+        known = find_spec("pyarrow") is not None
+        if csv and not known:
+            raise InputError("output.csv needs pyarrow: pip install gnc[logs], or set it to false")
+        self.path, self.count, self._csv = path, 0, csv if known else False
         self.dtype = np.dtype([(name, ">f8", shape) for name, shape in shapes.items()])
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         self._file = self._temporary.open("w+b")
@@ -145,17 +149,22 @@ def _label(file: Any, dimension: str, errors: Sequence[str]) -> None:
 
 def write_csv(path: Path, records: Array) -> None:
     """Write records as text; of a matrix only the standard deviations, sqrt of its diagonal."""
+    import pyarrow as pa
+    import pyarrow.csv
+
     shapes = {name: records.dtype[name].shape for name in records.dtype.names or ()}
-    with replacing(path) as temporary, temporary.open("w") as file:
-        file.write(",".join(c for name, shape in shapes.items() for c in _names(name, shape)) + "\n")
+    schema = pa.schema([(c, pa.float64()) for name, shape in shapes.items() for c in _names(name, shape)])
+    options = pyarrow.csv.WriteOptions(quoting_style="none")
+    with replacing(path) as temporary, pyarrow.csv.CSVWriter(str(temporary), schema, write_options=options) as writer:
         for start in range(0, len(records), ROWS):
             flat: list[Array] = []
             for name, shape in shapes.items():
                 values = records[start : start + ROWS][name].astype(float)
                 if len(shape) == 2:
                     values = np.sqrt(np.maximum(np.diagonal(values, axis1=1, axis2=2), 0.0))
-                flat.append(values.reshape(len(values), -1))
-            np.savetxt(file, np.concatenate(flat, axis=1), "%.17g", ",")
+                flat += list(values.reshape(len(values), -1).T)
+            arrays = [pa.array(np.ascontiguousarray(column), from_pandas=True) for column in flat]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
 def _names(name: str, shape: tuple[int, ...]) -> list[str]:

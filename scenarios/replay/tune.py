@@ -6,7 +6,9 @@ gradient and Hessian at a point come from one batch, by differences over STEP:
     candidates x, x +- STEP e_i, x + STEP (e_i + e_j)
 
 The inverse of -Hessian is the covariance of x. What the log does not determine has a large one: such a parameter keeps
-its value. The log is cut into STRETCHES; fits to every other one are scored on those held back.
+its value, and so does one whose gain is that of a few moments: a filter that is not quite the truth has correlated
+innovations, and a likelihood that looks sharper than it is. The log is cut into STRETCHES; fits to every other one are
+scored on those held back.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ FARTHEST = np.log(1e3)  # factors are within a thousand
 UNDETERMINED = 0.7  # standard deviation of x from which a parameter is called so: a factor of two
 FLAT = 2.0  # of the likelihood, over a factor of four to either side
 STRETCHES = 4
+BLOCKS, SIGMAS = 20, 3.0  # of the log, over which a gain has to stand out of its own spread by so many deviations
 CURVE = np.linspace(-np.log(8.0), np.log(8.0), 13)
 OPTIONS = {"maxiter": 12, "initial_trust_radius": 1.0, "max_trust_radius": 2.0, "gtol": 0.5}
 
@@ -73,12 +76,12 @@ class Tuning:
         factors = zip(self.values.items(), np.exp(x), strict=True)
         return override(self.config, [f"{key}={(np.asarray(value) * f).tolist()!r}" for (key, value), f in factors])
 
-    def stretches(self, points: Array) -> Array:
-        """Return the likelihood of the stretches (STRETCHES, candidates)."""
+    def stretches(self, points: Array, n: int = STRETCHES) -> Array:
+        """Return the likelihood of n stretches (n, candidates)."""
         self.batches += 1
         t, terms = likelihoods(self.log, [self.at(x) for x in np.clip(points, -FARTHEST, FARTHEST)])
-        index = np.minimum((STRETCHES * (t - t[0]) / max(t[-1] - t[0], 1e-9)).astype(int), STRETCHES - 1)
-        return np.stack([terms[index == i].sum(axis=0) for i in range(STRETCHES)])
+        index = np.minimum((n * (t - t[0]) / max(t[-1] - t[0], 1e-9)).astype(int), n - 1)
+        return np.stack([terms[index == i].sum(axis=0) for i in range(n)])
 
     def fit(self, used: Sequence[int] = range(STRETCHES)) -> Fit:
         """Maximise the likelihood of these stretches."""
@@ -124,6 +127,14 @@ class Tuning:
         points = [x + step * row for row in np.eye(len(x)) for step in CURVE]
         total = self.stretches(np.array([x, *points])).sum(axis=0)
         return (total[1:] - total[0]).reshape(len(x), -1)
+
+    def by_chance(self, fit: Fit) -> list[str]:
+        """Return the keys whose change gains no more than chance: the gain differs too much from block to block."""
+        points = np.array([fit.x, *(np.where(row, 0.0, fit.x) for row in np.eye(len(fit.x), dtype=bool))])
+        likelihood = self.stretches(points, BLOCKS)
+        gain = likelihood[:, :1] - likelihood[:, 1:]
+        chance = np.sqrt(BLOCKS) * gain.std(axis=0, ddof=1)
+        return [key for key, g, c in zip(self.values, gain.sum(axis=0), chance, strict=True) if g < SIGMAS * c]
 
     def undetermined(self, fit: Fit, curves: Array) -> list[str]:
         """Return the keys that the log does not tell: flat to a side, or with a wide spread."""

@@ -59,7 +59,8 @@ def _tuned(tuning: Tuning, out: Path) -> dict[str, Any]:
 
     fit = tuning.fit()
     curves = tuning.curves(fit.x)
-    unknown = tuning.undetermined(fit, curves)
+    unknown = dict.fromkeys(tuning.by_chance(fit), "a change gains no more than chance: kept")
+    unknown |= dict.fromkeys(tuning.undetermined(fit, curves), "the log does not determine it: kept")
     best = tuning.at(np.where([key in unknown for key in tuning.values], 0.0, fit.x))
     before, after = (_replayed(tuning.log, c, out / name) for name, c in (("before", tuning.config), ("after", best)))
     outcome = {
@@ -78,12 +79,12 @@ def _tuned(tuning: Tuning, out: Path) -> dict[str, Any]:
     return outcome
 
 
-def _parameters(tuning: Tuning, fit: Any, best: Replay, unknown: list[str]) -> dict[str, Any]:
+def _parameters(tuning: Tuning, fit: Any, best: Replay, unknown: dict[str, str]) -> dict[str, Any]:
     from gnc.scenarios.replay.tune import tunable
 
     told, after = {}, tunable(best)
     for (key, before), sigma in zip(tuning.values.items(), fit.sigma, strict=True):
-        said, percent = ("the log does not determine it: kept", None) if key in unknown else ("", 100.0 * float(sigma))
+        said, percent = unknown.get(key, ""), None if key in unknown else 100.0 * float(sigma)
         told[key] = {"before": before, "after": after[key], "sigma_percent": percent, "said": said}
     return told
 

@@ -155,7 +155,7 @@ def test_a_wrong_word_in_the_configuration_is_one_line(log, tmp_path):
 def test_a_position_sensor_is_refused_by_an_attitude_filter(log, tmp_path):
     entry = '[[sensors]]\nname = "p"\nkind = "position"\ncolumns = ["t", "t", "t"]\nsigma_m = 1\n'
     (tmp_path / "f.toml").write_text(log[1].read_text() + entry)
-    assert "estimates none" in refused(log[0], tmp_path / "f.toml", tmp_path)
+    assert "gyro-mekf takes no position" in refused(log[0], tmp_path / "f.toml", tmp_path)
 
 
 def test_a_matlab_file_of_version_7_3_is_read_as_the_hdf5_that_it_is(tmp_path):
