@@ -133,8 +133,8 @@ def observed_vector(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, Arra
     """Return the vector of a measurement in body axes, the one it is of in inertial axes, and its noise as an angle."""
     if isinstance(sensor, VectorSensor):
         return z, sensor.r_I, np.radians(sensor.sigma_deg)
-    if isinstance(sensor, FineSunSensor):
-        return sensor.in_body(z), env.sun_I, np.radians(sensor.sigma_deg)
+    if isinstance(sensor, FineSunSensor):  # a horizon sensor too
+        return sensor.in_body(z), sensor.aim(env)[0], np.radians(sensor.sigma_deg)
     if isinstance(sensor, Magnetometer):
         return sensor.in_body(z), env.B_I, _angle(np.radians(sensor.sigma_deg), sensor.sigma_T, env.B_I)
     raise InputError(f"{type(sensor).__name__}: measures no vector; give a magnetometer, sun sensor or direction")

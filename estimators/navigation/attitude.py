@@ -159,7 +159,9 @@ class AttitudeKnowledge(Section):
         right = len(set(self.vectors)) == len(self.vectors) >= 2 and (quest or len(self.vectors) == 2)
         if not right or not set(self.vectors) <= set(sensors):
             there, number = ", ".join(sensors) or "none", "two or more" if quest else "two"
-            raise InputError(f"start.vectors = {list(self.vectors)}: give the names of {number} sensors; there are {there}")
+            raise InputError(
+                f"start.vectors = {list(self.vectors)}: give the names of {number} sensors; there are {there}"
+            )
         return self.vectors
 
     def search(self, navigation: AttitudeNavigation, start: Any, more: Mapping[str, Any]) -> Acquisition:

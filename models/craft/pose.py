@@ -283,7 +283,9 @@ class PosePart(CraftPart):
         effects = Effects.of(self.actuators, site)
         fuel = sum(np.max(getattr(part, "propellant_kg", None) or 0.0) for part in self.actuators.values())
         if fuel >= np.min(self.mass_kg):
-            raise InputError(f"mass_kg = {np.min(self.mass_kg):g}: is not more than the propellant_kg = {fuel:g} aboard")
+            raise InputError(
+                f"mass_kg = {np.min(self.mass_kg):g}: is not more than the propellant_kg = {fuel:g} aboard"
+            )
         states = effects.start(n)
         dq_IB, centre = self.start.draw(draws, site.others, site.sky)
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))

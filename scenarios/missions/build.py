@@ -241,7 +241,9 @@ class _Builder:
         words |= {mode.name: getattr(mode.guidance, "words", ()) for mode in modes if mode.guidance is not None}
         guards = self._guards(name, section, words)
         asked = {one.partition(".")[0] for way in guards for one in way.names}
-        more: dict[str, Any] = {"restarting": [section.places[key][0] for key, mode in section.modes.items() if mode.restart]}
+        more: dict[str, Any] = {
+            "restarting": [section.places[key][0] for key, mode in section.modes.items() if mode.restart]
+        }
         more |= {"watches": self._watches(name, section, known), "watched": [key for key in used if key in asked]}
         readings = {key: self.measuring[name, key].faults for key in used}
         with at(f"software.{name}.navigation"):

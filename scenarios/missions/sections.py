@@ -184,7 +184,9 @@ class Software(Section):
         if self.first_mode and self.first_mode not in self.modes:
             raise InputError(f"first_mode: there is no mode {self.first_mode!r}; there are {', '.join(self.modes)}")
         if len(set(self.names)) < len(self.names):
-            raise InputError(f"modes: two of them have the same name, legs of guidance among them: {', '.join(self.names)}")
+            raise InputError(
+                f"modes: two of them have the same name, legs of guidance among them: {', '.join(self.names)}"
+            )
         for transition in self.ways:
             for end in (getattr(transition, "from"), transition.to):
                 if end not in self.places or (end == "*" and end == transition.to):

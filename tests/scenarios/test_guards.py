@@ -16,7 +16,9 @@ def run(values, when, keep="", for_s=0.0, period=1.0):
     for k, value in enumerate(values):
         holds = one.kernel(np.array([value]))
         numbers = one.source, one.target, one.for_s, period, k * period
-        mode, entered, held, longest = modes.step(mode, mode, entered, holds, held, longest, *(np.array(x, float) for x in numbers))
+        mode, entered, held, longest = modes.step(
+            mode, mode, entered, holds, held, longest, *(np.array(x, float) for x in numbers)
+        )
         found.append(float(mode))
     return found, float(longest), float(entered)
 

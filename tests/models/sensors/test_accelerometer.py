@@ -82,7 +82,9 @@ def test_it_is_recorded_in_a_mission_with_the_same_bits_alone_and_not_given_to_t
         *("run.duration_s=4.0", "run.record_s=0.1"),
     )
     flight = flown("rendezvous", 3, 3, *changes).signals
-    wrench = flight["chaser.wrench"].values[:, 2:, 3:]  # of the last step, body axes; the accelerometer is at the centre
+    wrench = flight["chaser.wrench"].values[
+        :, 2:, 3:
+    ]  # of the last step, body axes; the accelerometer is at the centre
     reading = flight["chaser.felt.reading"].values[:, 2:]
     assert np.abs(wrench).max() > 1.0
     np.testing.assert_allclose(reading, wrench / 100.0, atol=2e-4 * np.abs(wrench).max())
