@@ -74,9 +74,9 @@ def seen_from(target: PoseReference, q_IL: Array) -> Array:
 
 
 def left_behind(dq_IT: Array, chi_T: Array, phi: Array, rho: Array) -> tuple[Array, Array]:
-    """Return attitude of a boom that stops to ride on the target, and rho, rho' as seen from there; rho'' begins at 0.
+    """Return attitude of a boom that rides no more on the target, and rho, rho' as seen from there; rho'' begins at 0.
 
-    rho'_L = rho' + w_L x rho with w_L = R(phi)^T w_T + phi', which is exact once the boom has been turned onto the port.
+    rho'_L = rho' + w_L x rho with w_L = R(phi)^T w_T + phi', which is exact once the boom is turned onto the port.
     """
     turn = quaternion.exp(phi[0])
     w_L = quaternion.inverse_rotate(turn, chi_T[:3]) + phi[1]

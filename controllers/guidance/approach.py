@@ -86,8 +86,8 @@ def _errors(dq_IB, dq_IT, dq_believed, dq_IR, dq_docked):
 class ApproachPart(GuidancePart):
     """Way-points along the docking axis of a target; the legs between them are modes of flight software.
 
-    Each begins when the one before has settled: near its reference at the end of its time, and inside the corridor where
-    there is one. Outside of it, or far from the reference, the chaser retreats. `stopped` is entered on command alone.
+    Each begins when the one before has settled: near its reference at the end of its time, and inside the corridor on
+    the axis. Outside of it, or far from the reference, the chaser retreats. `stopped` is entered on command alone.
     """
 
     kind: Literal["approach"] = "approach"

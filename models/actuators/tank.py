@@ -17,7 +17,7 @@ LEFT = Signal("kg", "propellant left")
 
 
 class FedThrusters(ThrusterSet):
-    """Thrusters on a tank: in the step in which it runs dry they make the share that is left, and nothing after that."""
+    """Thrusters on a tank: in the step in which it runs dry they make the share that is left, then nothing."""
 
     def __init__(self, inner: ThrusterSet, propellant_kg: Array) -> None:
         super().__init__(inner.thrusters)

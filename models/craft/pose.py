@@ -157,7 +157,13 @@ def acting(loads: Sequence[Disturbance], sky: Any, q_IB: Array, r_I: Array, x: B
     total = load_wrench(loads, q_IB, env)
     if sky.tide is None:
         return total
-    return total + (1.0 - x.rides)[..., None] * sky.tide.load_B(q_IB, r_I, x.M, env)
+    return total + _unless_riding(sky.tide.load_B(q_IB, r_I, x.M, env), x.rides)
+
+
+@batched("(6),()->(6)")
+def _unless_riding(load_B, rides):
+    """Return a load, nothing while the craft rides on another."""
+    return (1.0 - rides) * load_B
 
 
 # Its part of a mission

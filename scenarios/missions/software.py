@@ -65,7 +65,7 @@ class ModeRun:
     places: range = range(1)  # of the mode, or of its legs, among all
     legs: tuple[str, ...] = ()
 
-    def holds(self, mode: Array) -> Array:
+    def holds(self, mode: Array) -> Any:
         """Tell in which trials flight software is in this mode."""
         first, last = float(self.places[0]), float(self.places[-1])
         return mode == first if first == last else (mode >= first) & (mode <= last)
@@ -141,8 +141,8 @@ class CraftSoftware:
                     fresh = changed & ~mode.holds(before) if mode.legs else changed
                     begun = when(fresh, self._begun, (mode, estimate, report, lead), begun)
                 if mode.legs:
-                    given = begun[0], memory.mode - float(mode.places[0]), estimate
-                    begun = when(changed, mode.guidance.enter, given, begun[0]), begun[1]  # type: ignore[union-attr]
+                    leg, enter = memory.mode - float(mode.places[0]), mode.guidance.enter  # type: ignore[union-attr]
+                    begun = when(changed, enter, (begun[0], leg, estimate), begun[0]), begun[1]
                 given = mode, estimate, report, t, *begun, left_out, memory.mode
             if len(self.modes) == 1:
                 asked, guidance[i], laws[i] = self._of_mode(*given)

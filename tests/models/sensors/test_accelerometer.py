@@ -22,10 +22,10 @@ JET = ThrustersPart(positions_m=[(0.0, 0.4, 0.0)], directions=[(1.0, 0.0, 0.0)],
 ACCELEROMETER = Accelerometer(rate_hz=10.0, point_B=POINT, q_BS=Q_BS)
 
 
-def felt(sky=None, on=0.0, rate_deg_s=(0.0, 0.0, 0.0), J=np.diag([5.0, 5.0, 5.0]), **start):
+def felt(sky=None, on=0.0, rate_deg_s=(0.0, 0.0, 0.0), **start):
     """Return what an ideal accelerometer reads after two seconds, sensor axes, and the state."""
     start = PoseStart(rate_deg_s=rate_deg_s, **start)
-    part = PosePart(mass_kg=50.0, J_kgm2=J.tolist(), start=start, actuators={"jet": JET})
+    part = PosePart(mass_kg=50.0, J_kgm2=(5.0 * np.eye(3)).tolist(), start=start, actuators={"jet": JET})
     part = part.model_copy(update={"sensors": {"felt": AccelerometerPart()}})
     craft = part.truth(Site("sat", Draws(0, np.arange(1)), sky or FreeSpace(), None, H))
     x = craft.start()
