@@ -106,9 +106,9 @@ def _path(axes: Axes, plot: described.Path) -> None:
 
 def save_figure(draw: Draw, path: Path) -> None:
     """Draw on a figure of its own, without a display, and write it whole."""
-    drawn = figure(draw)
+    canvas: Any = figure(draw).canvas
     with replacing(path) as temporary:
-        drawn.savefig(temporary)
+        canvas.print_png(temporary)  # savefig draws twice, the first time for a layout that is there already
 
 
 def figure(draw: Draw) -> Figure:
