@@ -46,6 +46,7 @@ def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
 
 def panels(figure: Figure, title: str, plots: Sequence[described.Plot | described.Path]) -> None:
     """Draw descriptions one below the other, each with its title above and its legend beside it."""
+    figure.set_layout_engine("tight")  # measures once, constrained twice
     figure.set_figheight(max(3.2, 0.6 + 2.1 * len(plots)))
     told: list[set[str]] = []  # what legends above say already
     for axes, plot in zip(np.atleast_1d(figure.subplots(len(plots), 1)), plots, strict=True):
