@@ -24,8 +24,6 @@ from gnc.batch.tape import Tape
 class Assembly(Kernel):
     """A function of one trial whose kernels stay calls; called from Python it broadcasts over leading axes."""
 
-    calls = True
-
     def __init__(self, function: Callable[..., Any], layout: Layout):
         """Wrap a function; nothing is traced or compiled before the first call."""
         super().__init__(function, layout)

@@ -67,9 +67,9 @@ def tile_address(call: Call, width: int) -> int:
 
 
 def _linked(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str], width: int) -> int:
-    """Return the address of a kernel's code; that of an assembly refers to the kernels it calls."""
+    """Return the address of a kernel's code; one that calls others has no name, and has been traced."""
     code = _kernel_code(kernel, use, source)
-    return _link(code, _symbols(kernel.tape[0], width) if kernel.calls else _system())
+    return _link(code, _symbols(kernel.tape[0], width) if "tape" in vars(kernel) else _system())
 
 
 def _kernel_code(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str]) -> bytes:

@@ -120,7 +120,6 @@ class Kernel:
 
     __name__: str
     __qualname__: str
-    calls = False  # whether its code refers to that of other kernels
 
     def __init__(self, function: Callable[..., Any], layout: Layout):
         """Wrap a function; nothing is traced or compiled before the first call."""

@@ -58,7 +58,7 @@ class Clearance(Happening):
 
     def happens(self, x: tuple[Any, ...], t: Any) -> Array:
         """Tell where the boxes touch."""
-        return np.less(self._gap(x), 0.0)
+        return self._gap(x) < 0.0
 
     def _gap(self, x: tuple[Any, ...]) -> Array:
         (own, other), (a, b) = (x[i] for i in self._ends), self._boxes
