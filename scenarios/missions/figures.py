@@ -18,14 +18,14 @@ from gnc.scenarios.report.plot import Path, Plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from xarray import Dataset
 
+    from gnc.labelled import Signals
     from gnc.scenarios.missions.flight import Flight
 
 MOST = 6  # panels of a figure
 
 
-def draw(mission: Mission, flight: Dataset, verdict: Verdict) -> dict[str, Draw]:
+def draw(mission: Mission, flight: Signals, verdict: Verdict) -> dict[str, Draw]:
     """Return the figures by name, of the signals there are."""
     found: dict[str, Draw] = {
         key: partial(panels, title=f"{mission.name}: {title}", plots=shown[:MOST])
@@ -39,15 +39,15 @@ def draw(mission: Mission, flight: Dataset, verdict: Verdict) -> dict[str, Draw]
 
 def plot(flight: Flight, what: str, trial: int | None) -> Figure:
     """Return one figure of a flight, by its name or that of a signal."""
-    numbers = flight.signals["trial"].values.tolist()
+    numbers = flight.recorded["trial"].values.tolist()
     if trial is not None and trial not in numbers:
         raise InputError(f"trial {trial}: not among the trials flown, {numbers[0]} to {numbers[-1]}")
-    seen = Panels(flight.mission, flight.signals, 0 if trial is None else numbers.index(trial))
+    seen = Panels(flight.mission, flight.recorded, 0 if trial is None else numbers.index(trial))
     groups = _plots(seen)
     if what in groups and groups[what][1]:
         title, shown = groups[what]
     else:
-        full = resolve(what, flight.signals.data_vars, flight.mission.craft)
+        full = resolve(what, flight.recorded.data_vars, flight.mission.craft)
         title, shown = full, seen.of(full)
     return figure(partial(panels, title=f"{flight.mission.name}: {title}", plots=shown[:MOST]))
 
@@ -64,7 +64,7 @@ def _plots(seen: Panels) -> dict[str, tuple[str, Sequence[Plot | Path]]]:
     }
 
 
-def _comparison(figure: Figure, flight: Dataset, verdict: Verdict) -> None:
+def _comparison(figure: Figure, flight: Signals, verdict: Verdict) -> None:
     """Draw the contestants of a comparison: the median over the trials of each signal that is compared."""
     side = verdict.comparison
     assert side is not None

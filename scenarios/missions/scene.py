@@ -12,13 +12,13 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.report.scene import Arrow, Body, Cone, Orbit, Scene
 
 if TYPE_CHECKING:
-    from xarray import Dataset
+    from gnc.labelled import Signals
 
 COLOURS = ("#5b8def", "#e0a458", "#6ab187", "#b07aa1", "#9c9c9c", "#d37295")
 WIDEST_DEG = 85.0  # a field of view that is wider is no cone to look at
 
 
-def scene(mission: Mission, flight: Dataset, place: int) -> Scene | None:
+def scene(mission: Mission, flight: Signals, place: int) -> Scene | None:
     """Return bodies as they move, directions, fields of view and corridors; None if nothing of them was recorded."""
     one = flight.isel(trial=place)
     t = one["time"].values
@@ -41,7 +41,7 @@ def scene(mission: Mission, flight: Dataset, place: int) -> Scene | None:
     return Scene(t, tuple(bodies), tuple(arrows), caption=f"{about}.", cones=cones, orbit=orbit)
 
 
-def _bodies(mission: Mission, one: Dataset) -> list[Body]:
+def _bodies(mission: Mission, one: Signals) -> list[Body]:
     bodies: list[Body] = []
     for craft, section in mission.craft.items():
         for shape in section.shapes(craft):
@@ -54,7 +54,7 @@ def _bodies(mission: Mission, one: Dataset) -> list[Body]:
     return bodies
 
 
-def _boresights(mission: Mission, one: Dataset, craft: str, bodies: list[Body]) -> list[Arrow]:
+def _boresights(mission: Mission, one: Signals, craft: str, bodies: list[Body]) -> list[Arrow]:
     """Return where the axis that points does point, and where it should: the reference by the pointing error."""
     plans: list[Any] = [
         mode.guidance for mode in mission.software[craft].modes.values() if hasattr(mode.guidance, "axis_B")
