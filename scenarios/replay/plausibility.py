@@ -22,7 +22,7 @@ ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
 TURNING = 0.05  # [rad/s] below which rates tell nothing
 SWING_S, SWUNG = 0.05, 0.05  # [s] over which a direction moves, and by how much of its length to count
-FOLLOWS, ODD = 0.5, 0.1  # shares of that motion which the gyro explains: enough to tell a unit, too little
+FOLLOWS, SWINGS = 0.4, (0.6, 1.6)  # share of that motion which a gyro explains at least, and at which ratio of rates
 STUCK_S = 1.0  # for which a sensor repeats itself to be doubted
 SPANS = 1.2  # ratio of two clocks' spans from which a rate is doubted
 
@@ -89,10 +89,12 @@ def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
     A, b = np.stack([-np.cross(turn[good], middle[good]).ravel(), *axes], axis=1), dm[good].ravel()
     x = np.linalg.lstsq(A, b, rcond=None)[0]
     share, slope = 1.0 - float(((A @ x - b) ** 2).sum() / (b @ b)), float(x[0])
-    if share > FOLLOWS and not SLOPE[0] < slope < SLOPE[1]:
-        return [f"{g.name} turns {1.0 / slope:.3g} times as fast as {f.name} swings: check unit, sign and rates"]
-    told = f"{g.name} does not turn as {f.name} swings ({share:.2f} of it): check the axes of both, units and signs"
-    return [told] if share < ODD else []
+    if share < FOLLOWS:
+        return [
+            f"{g.name} does not turn as {f.name} swings ({share:.2f} of it): check the axes of both, units and signs"
+        ]
+    told = f"{g.name} turns {1.0 / slope:.3g} times as fast as {f.name} swings: check unit, sign and rates"
+    return [] if SWINGS[0] < slope < SWINGS[1] else [told]
 
 
 def _stuck(evidence: Evidence) -> list[str]:
@@ -102,9 +104,8 @@ def _stuck(evidence: Evidence) -> list[str]:
     for stream, section, (a, b), (held, since), n in zip(*parts, strict=True):
         noisy = section is not None and _kind(section) in ("gyro", "accelerometer", "magnetometer")
         if noisy and STUCK_S < held < b - a and n * (stream.step_s or 0.0) < 2.0 * held:
-            said.append(
-                f"{stream.name.removeprefix('sensors.')}: says the same for {held:.3g} s from {since:.6g} s on: it may have been dead"
-            )
+            name = stream.name.removeprefix("sensors.")
+            said.append(f"{name}: says the same for {held:.3g} s from {since:.6g} s on: it may have been dead")
     return said
 
 
