@@ -87,7 +87,7 @@ def _keep_outs(mission: Mission) -> list[Cone]:
         for name, mode in software.modes.items():
             if mode.slew is not None and mode.slew.keep_out is not None:
                 axis, cosine = mode.slew.keep_out.numbers()
-                found.append(_no_sun(f"no Sun in {name}", craft, axis, np.degrees(np.arccos(cosine))))
+                found.append(_no_sun(f"no Sun in {name}", craft, axis, float(np.degrees(np.arccos(cosine)))))
     for craft, section in mission.craft.items():
         for name, sensor in section.sensors.items():
             if (angle := getattr(sensor, "sun_exclusion_deg", 0.0)) > 0.0:
@@ -97,7 +97,7 @@ def _keep_outs(mission: Mission) -> list[Cone]:
 
 
 def _no_sun(name: str, craft: str, axis_B: Any, angle_deg: float) -> Cone:
-    return Cone(name, craft, np.zeros(3), axis_B, float(angle_deg), colour="#e5484d")
+    return Cone(name, craft, np.zeros(3), axis_B, angle_deg, colour="#e5484d")
 
 
 def _corridors(mission: Mission) -> list[Cone]:

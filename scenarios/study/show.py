@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> None:
     for k, name in enumerate(names):
         own = [p for p in points if p.filter == name and np.isfinite(p.rms_deg)]
         rates = [p.rate_hz for p in own]
-        style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "mfc": "none"}
+        style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "mfc": "none"}
         style |= {
             "ms": 10.0 - 7.0 * k / len(names),
             "ls": LINES[k % len(LINES)],
