@@ -26,6 +26,7 @@ GRAVITY = 9.81
 LONGEST_BLOCK_S = 0.035  # between two steps of the covariance where no magnetometer asks for more
 LEAST_MAG_S = 0.01  # a magnetometer has no more to tell than at 100 Hz, since the field itself is rough
 GAP_S = 0.5  # a step that is longer is a gap
+PUSHED = (0.1, 0.1, 0.2)  # [rad] by which 1 m/s^2 tilts an alignment, and turns it where the field dips by 63 deg
 LOST, IDLE = 0.5, 0.1  # [rad] that a body may have turned in a gap to be aligned anew, at its rate or [rad/s] at least
 
 
@@ -87,6 +88,10 @@ class ImuFilter:
             turn = np.arctan2(np.sqrt(axis @ axis), tilted[2]) / max(float(np.sqrt(axis @ axis)), 1e-12)
             new = self.start(rows[:, 4:7], np.zeros((1, 3)), quaternion.mul(quaternion.exp(turn * axis), state.q))
             new.P[2, 2] = state.P[2, 2] + 1.0
+        new.P[range(3), range(3)] += np.square(
+            PUSHED
+        )  # it may be pushed just then, which a dip makes a turn of the heading
+        new.P[range(k.V, k.POS), range(k.V, k.POS)] = 1.0
         lasting = np.r_[k.B : k.V, k.BA : k.D, k.TAU]
         new.x[lasting], new.P[np.ix_(lasting, lasting)] = state.x[lasting], state.P[np.ix_(lasting, lasting)]
         return new

@@ -21,8 +21,8 @@ GRAVITY, EARTH_FIELD = (9.0, 10.6), (15e-6, 80e-6)  # plausible lengths [m/s^2],
 ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
 TURNING = 0.05  # [rad/s] below which rates tell nothing
-SWING_S, SWUNG = 0.05, 0.05  # [s] over which a direction moves, and by how much of its length to count
-FOLLOWS, SWINGS = 0.4, (0.6, 1.6)  # share of that motion which a gyro explains at least, and at which ratio of rates
+SWING_S, SWUNG, OFTEN = (0.05, 0.1, 0.2), 0.1, 0.2  # [s] over which directions move by a share of their length, often
+FOLLOWS, SWINGS = 0.4, (0.7, 1.4)  # share of that motion which a gyro explains at least, and at which ratio of rates
 STUCK_S = 1.0  # for which a sensor repeats itself to be doubted
 SPANS = 1.2  # ratio of two clocks' spans from which a rate is doubted
 
@@ -74,17 +74,13 @@ def _lengths(sensor: Any, z: Array, orbit: bool) -> list[str]:
 def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
     """Compare a gyro with how a direction m moves, dm = -s turn x (m - c); c is a magnet on the body, s should be 1."""
     (g, t_g, w), (f, t, z) = gyro, field
-    lag = max(round(SWING_S / max(float(np.median(np.diff(t))), 1e-9)), 1) if len(t) > 1 else 1
-    if orbit or len(t) <= lag + 20 or len(t_g) < 3:
+    m = z[:, :3] if f.kind == "vector" else quaternion.rotate(f.q_BS, z[:, :3])
+    lag, good = _swung(t, m)
+    if orbit or good.sum() < 50 or len(t_g) < 3:
         return []
     swept = np.cumsum(quaternion.rotate(g.q_BS, w[:, :3]) * np.diff(t_g, prepend=t_g[0])[:, None], axis=0)
     swept = np.stack([np.interp(t, t_g, swept[:, i]) for i in range(3)], axis=1)
-    m = z[:, :3] if f.kind == "vector" else quaternion.rotate(f.q_BS, z[:, :3])
     turn, dm, middle = swept[lag:] - swept[:-lag], m[lag:] - m[:-lag], 0.5 * (m[lag:] + m[:-lag])
-    size = np.sqrt((dm * dm).sum(axis=1))
-    good = (size > SWUNG * np.median(np.sqrt((m * m).sum(axis=1)))) & (t[lag:] - t[:-lag] < 4.0 * SWING_S)
-    if good.sum() < 50:
-        return []
     axes = [np.cross(turn[good], axis).ravel() for axis in np.eye(3)]
     A, b = np.stack([-np.cross(turn[good], middle[good]).ravel(), *axes], axis=1), dm[good].ravel()
     x = np.linalg.lstsq(A, b, rcond=None)[0]
@@ -93,8 +89,21 @@ def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
         return [
             f"{g.name} does not turn as {f.name} swings ({share:.2f} of it): check the axes of both, units and signs"
         ]
-    told = f"{g.name} turns {1.0 / slope:.3g} times as fast as {f.name} swings: check unit, sign and rates"
+    told = f"{g.name} turns {1.0 / slope:.3g} times as fast as {f.name} swings: check unit, signs, axes and rates"
     return [] if SWINGS[0] < slope < SWINGS[1] else [told]
+
+
+def _swung(t: Array, m: Array) -> tuple[int, Array]:
+    """Return the least lag over which a direction often moves noticeably, and from which samples on it does."""
+    length, step = np.median(np.sqrt((m * m).sum(axis=1))), np.median(np.diff(t)) if len(t) > 1 else 1.0
+    lag, good = 1, np.zeros(0, bool)
+    for swing_s in SWING_S:
+        lag = max(round(swing_s / max(float(step), 1e-9)), 1)
+        dm = m[lag:] - m[:-lag]
+        good = (np.sqrt((dm * dm).sum(axis=1)) > SWUNG * length) & (t[lag:] - t[:-lag] < 2.0 * lag * step)
+        if good.sum() > OFTEN * len(t):
+            break
+    return lag, good
 
 
 def _stuck(evidence: Evidence) -> list[str]:

@@ -83,11 +83,11 @@ RIGHT = {  # the log, what differs in the configuration, and the RMS [deg] that 
 PLAIN, SWINGS = ("", ""), "times as fast as magnetometer swings"
 DOUBTED = {  # the log, what differs in the configuration, and what is said
     "rad/s called deg/s": (columns, (GYRO, GYRO.replace("rad/s", "deg/s")), SWINGS),
-    "gyro the other way": (changed("gyr", by=lambda w: -w), PLAIN, "gyro turns -0."),
+    "gyro the other way": (changed("gyr", by=lambda w: -w), PLAIN, "gyro turns -0.95"),
     "axes of the gyro": (changed("gyr", by=lambda w: w[:, [1, 2, 0]]), PLAIN, "gyro does not turn as magnetometer"),
-    "a left-handed magnetometer": (changed("mag", by=lambda m: m * [1, 1, -1]), PLAIN, "not turn as magnetometer"),
+    "a left-handed magnetometer": (changed("mag", by=lambda m: m * [1, 1, -1]), PLAIN, "as magnetometer swings"),
     "rate of the rows": (columns, (LOG, "log = { rate_hz = 50 }"), SWINGS),
-    "a gyro that was dead": (changed("gyr", by=dead), PLAIN, "gyro: says the same for 4"),
+    "a gyro that was dead": (changed("gyr", by=dead), PLAIN, "gyro: says the same for 3.98 s from 18"),
     "truth in north, east, down": (changed("q", by=lambda q: quaternion.mul(NED, q)), PLAIN, "truth: its world axes"),
     "truth with its scalar elsewhere": (columns, ('"wxyz"', '"xyzw"'), "gyro and truth turn as fast, about other axes"),
 }
