@@ -16,6 +16,7 @@ from gnc.scenarios.replay.stream import Stream
 
 DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad norm", "repeated", "before start")
 MOST = 0.5  # of a sensor's measurements: from there on their refusal is a failure
+LONG_S = 1.0  # for which ins may be without samples
 MANY = 0.1  # of a quantity's rows: from there on a rule that drops them is worth a warning
 
 
@@ -30,6 +31,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     truth = session.config.truth
     noise = dataclasses.asdict(session.runner.noise) if isinstance(session.runner, ImuRunner) else None
     axes = [score.turned(estimates, session.config.score)] if truth is not None and not truth.aligned else []
+    longest_s = {_name(session.streams[0]): LONG_S} if session.config.filter.kind == "ins" else {}
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
     return {
         "replay": str(log),
@@ -47,7 +49,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "noise": noise,
         "motion": _motion(session),
         "hints": tuning.hints(session.config.filter.kind, sensors, rest, plausibility.spreads(session.evidence)),
-        "warnings": [*_warnings(data), *plausibility.doubts(session.evidence), *filter(None, axes)],
+        "warnings": [*_warnings(data, longest_s), *plausibility.doubts(session.evidence), *filter(None, axes)],
         "failures": _failures(sensors),
         "timing": {
             "seconds": session.seconds,
@@ -104,7 +106,7 @@ def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
-def _warnings(data: dict[str, dict[str, Any]]) -> list[str]:
+def _warnings(data: dict[str, dict[str, Any]], longest_s: dict[str, float]) -> list[str]:
     said = []
     for name, d in data.items():
         filled = max(d["rows"] - d["empty"], 1)
@@ -113,6 +115,10 @@ def _warnings(data: dict[str, dict[str, Any]]) -> list[str]:
             for rule, number in d["dropped"].items()
             if number > MANY * filled
         ]
+        if d["longest_gap_s"] > longest_s.get(name, np.inf):
+            said.append(
+                f"{name}: a gap of {d['longest_gap_s']:.3g} s: ins is not aligned anew behind it; cut the log there"
+            )
         if not d["measurements"]:
             said.append(f"{name}: no measurement was used")
     return said

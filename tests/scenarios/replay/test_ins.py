@@ -142,6 +142,13 @@ def test_poses_ranges_velocities_and_rest_serve_too(tmp_path):
     assert session.filter.errors[15:] == ("gravity_x", "gravity_y", "gravity_z")
 
 
+def test_a_gap_behind_which_it_may_be_lost_is_told(tmp_path):
+    log = drive(seed=4)
+    write_log(tmp_path / "log.npz", {"": {n: v[(log["t"] < 20.0) | (log["t"] > 23.0)] for n, v in log.items()}})
+    _, outcome = replayed(tmp_path / "log.npz", START + IMU + GNSS + COMPASS, tmp_path / "out")
+    assert [w for w in outcome["warnings"] if "gyro: a gap of 3.0" in w and "cut the log there" in w]
+
+
 def test_it_says_what_it_needs():
     with pytest.raises(InputError, match="0 of the kind accelerometer; ins is driven by exactly one"):
         parse(IMU.split('[[sensors]]\nkind = "accelerometer"')[0] + GNSS, Replay)
