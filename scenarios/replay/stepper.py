@@ -78,6 +78,9 @@ class Stepper:
         F = []
         for h, sample, end in ((tick.held, tick.sample, tick.ends[0]), (tick.coasted, None, tick.ends[1])):
             before, unmoved = belief, np.eye(size(self._filter.chart))
+            if sample is not None and not sample.z.shape[0]:  # nothing drives it
+                F.append(unmoved)
+                continue
             belief = only(h > 0.0, self._filter.step, (before, sample, h, end), before)
             if slopes:
                 F.append(only(h > 0.0, self._filter.slope, (before, belief, sample, h, end), unmoved))

@@ -6,6 +6,7 @@ from scipy.stats import chi2
 
 from gnc import quaternion
 from gnc.scenarios.logs.log_writer import write_log
+from gnc.scenarios.replay import stepper
 from tests.scenarios.replay.flights import named, names, replayed
 
 RATE, SECONDS, SEEDS = 10.0, 15.0, 8
@@ -119,6 +120,20 @@ def test_smoothed_estimates_are_better_and_their_covariance_is_right(toml, tmp_p
     assert sum(nees) < high
     if "kinematic" not in toml:
         assert low < sum(nees)
+
+
+@pytest.mark.parametrize("toml", [MEKF, WRENCH], ids=["mekf", "dqekf"])
+def test_a_filter_without_inputs_is_compiled_with_the_same_bits(toml, tmp_path, monkeypatch):
+    write_log(tmp_path / "log.npz", {"": turning(0)})
+
+    def attitudes(smooth):
+        output = f"output = {{ smooth = {smooth} }}\n"
+        return replayed(tmp_path / "log.npz", output + toml, tmp_path / "out")[0].results.estimates()["q_IB"].copy()
+
+    plain = [attitudes(smooth) for smooth in ("false", "true")]
+    monkeypatch.setattr(stepper, "FEWEST", 1)
+    for smooth, q in zip(("false", "true"), plain, strict=True):
+        np.testing.assert_array_equal(attitudes(smooth), q)
 
 
 def wandering(seed, kind, rate=5.0, n=100, sub=20, tau=1.5):
