@@ -1,8 +1,9 @@
 """The gyro-driven MEKF as a part of a mission: no model of the body, the gyro tells how it turns.
 
-A gyro's sample holds over the interval that ends with it. The belief therefore waits for the sample: `predict` only
-notes the time that has passed, the sample moves attitude and covariance over it. Where another sensor measures, or a
-command is given, between two samples, the last rate bridges the time since.
+Over an interval the rate is the mean of the samples at its ends, so that attitude does not lag while a slew
+accelerates. The belief therefore waits for the sample: `predict` only notes the time that has passed, the sample moves
+attitude and covariance over it. Where another sensor measures, or a command is given, between two samples, the last rate
+bridges the time since.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched
+from gnc.batch import Kernel, as_numbers, batched, where
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -68,14 +69,20 @@ class GyroFilter:
         return AttitudeState(_turned(belief.mekf.q_IB, belief.mekf.w_B, belief.waiting_s), belief.mekf.w_B)
 
     def sampled(self, belief: Driven, measurement: Any) -> Driven:
-        """Move over the time since the last sample, at the rate of this one."""
-        moved = self.mekf.predict(belief.mekf, measurement, belief.waiting_s)
-        return Driven(moved, 0.0 * belief.waiting_s)
+        """Move over the time since the last sample, at the mean of its rate and that of this one."""
+        before, z = self._last(belief), measurement[0]
+        moved = self.mekf.predict(belief.mekf, Measurement(0.5 * (before + z), measurement[1]), belief.waiting_s)
+        w_B = moved.w_B + _half(self.mekf.gyro.in_body(z - before, 0.0 * z), as_numbers(measurement[1]))
+        return Driven(moved._replace(w_B=w_B), 0.0 * belief.waiting_s)
 
     def bridged(self, belief: Driven) -> Driven:
         """Move over the time since the last sample, at its rate."""
-        z = self.mekf.gyro.predict(belief.mekf, bias=belief.mekf.bias).z
-        return self.sampled(belief, Measurement(z, 1.0 + 0.0 * belief.waiting_s))
+        held = Measurement(self._last(belief), 1.0 + 0.0 * belief.waiting_s)
+        return Driven(self.mekf.predict(belief.mekf, held, belief.waiting_s), 0.0 * belief.waiting_s)
+
+    def _last(self, belief: Driven) -> Array:
+        """Return the last sample, or what a gyro would say that goes on as before."""
+        return self.mekf.gyro.predict(belief.mekf, bias=belief.mekf.bias).z
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +138,12 @@ def _begun(n: int) -> Kernel:
         return q_IB, w_B, block([[C[:3, :3], none], [none.T, C_biases]])
 
     return begun
+
+
+@batched("(3),()->(3)")
+def _half(w_B, valid):
+    """Return half a difference of rates, nothing where there was no sample."""
+    return where(valid > 0.0, 0.5 * w_B, 0.0)
 
 
 @batched("(4),(3),()->(4)")

@@ -72,6 +72,7 @@ to_s = 30.0
 [faults.tracker]
 part = "chaser.tracker"
 kind = "outliers"
+size_deg = 5.0
 from_s = 20.0
 """,
 }
