@@ -2,8 +2,8 @@
 
 Over an interval the rate is the mean of the samples at its ends, so that attitude does not lag while a slew
 accelerates. The belief therefore waits for the sample: `predict` only notes the time that has passed, the sample moves
-attitude and covariance over it. Where another sensor measures, or a command is given, between two samples, the last rate
-bridges the time since.
+attitude and covariance over it. Where another sensor measures, or a command is given, between two samples, the last
+rate bridges the time since, and the sample makes up for what it was off.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Driven(NamedTuple):
     """What a gyro-driven filter believes, and since when it waits for a sample."""
 
     mekf: GyroBelief
-    waiting_s: Array  # (trials,) time since the last sample
+    waiting_s: Array  # (trials,) time since the last sample, or since the last bridge
+    bridged_s: Array  # (trials,) time since the last sample that was bridged
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class GyroFilter:
         """Return the belief at an attitude; the first sample tells the rate."""
         q_IB, w_B, whole = _begun(self.mekf.size)(x.q_IB, x.w_B, C, self.C_biases)
         none = 0.0 * w_B
-        return Driven(GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0])
+        return Driven(GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0], none[..., 0])
 
     def state(self, belief: Driven) -> AttitudeState:
         """Return attitude and rate, the last rate held since the last sample."""
@@ -70,15 +71,17 @@ class GyroFilter:
 
     def sampled(self, belief: Driven, measurement: Any) -> Driven:
         """Move over the time since the last sample, at the mean of its rate and that of this one."""
-        before, z = self._last(belief), measurement[0]
-        moved = self.mekf.predict(belief.mekf, Measurement(0.5 * (before + z), measurement[1]), belief.waiting_s)
-        w_B = moved.w_B + _half(self.mekf.gyro.in_body(z - before, 0.0 * z), as_numbers(measurement[1]))
-        return Driven(moved._replace(w_B=w_B), 0.0 * belief.waiting_s)
+        z, valid, gyro = measurement[0], as_numbers(measurement[1]), self.mekf.gyro
+        mean, ahead = _mean(self._last(belief), z, valid, belief.waiting_s, belief.bridged_s)
+        moved = self.mekf.predict(belief.mekf, Measurement(mean, measurement[1]), belief.waiting_s)
+        none = 0.0 * belief.waiting_s
+        return Driven(moved._replace(w_B=moved.w_B + gyro.in_body(ahead, 0.0 * ahead)), none, none)
 
     def bridged(self, belief: Driven) -> Driven:
         """Move over the time since the last sample, at its rate."""
         held = Measurement(self._last(belief), 1.0 + 0.0 * belief.waiting_s)
-        return Driven(self.mekf.predict(belief.mekf, held, belief.waiting_s), 0.0 * belief.waiting_s)
+        moved = self.mekf.predict(belief.mekf, held, belief.waiting_s)
+        return Driven(moved, 0.0 * belief.waiting_s, belief.bridged_s + belief.waiting_s)
 
     def _last(self, belief: Driven) -> Array:
         """Return the last sample, or what a gyro would say that goes on as before."""
@@ -107,7 +110,7 @@ class GyroNavigation(AttitudeNavigation):
         now, sensor = self.filter.bridged(belief), self.known.sensors[name]
         gated = t >= self.ungated_s
         moved, made = self.filter.mekf.update(now.mekf, sensor, measurement, self.known.sky.at(t), gated=gated)
-        return Driven(moved, now.waiting_s), made
+        return now._replace(mekf=moved), made
 
     def estimate(self, belief: Driven, report: Report) -> Estimate:
         """Return attitude and rate."""
@@ -140,10 +143,17 @@ def _begun(n: int) -> Kernel:
     return begun
 
 
-@batched("(3),()->(3)")
-def _half(w_B, valid):
-    """Return half a difference of rates, nothing where there was no sample."""
-    return where(valid > 0.0, 0.5 * w_B, 0.0)
+@batched("(3),(3),(),(),()->(3),(3)")
+def _mean(before, z, valid, waiting_s, bridged_s):
+    """Return the sample that stands for the time that is left of an interval, and by how much the last one is ahead.
+
+    Over the whole interval the mean of both counts, of which the first part was bridged by the sample before:
+    (before + z)/2 (bridged + waiting) = before bridged + mean waiting.
+    """
+    half = 0.5 * (z - before)
+    share = where(waiting_s > 0.0, bridged_s / where(waiting_s > 0.0, waiting_s, 1.0), 0.0)
+    off = (1.0 - share) * half
+    return z - off, where(valid > 0.0, off, 0.0)
 
 
 @batched("(4),(3),()->(4)")
