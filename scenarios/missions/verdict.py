@@ -19,7 +19,7 @@ from gnc.scenarios.missions.requirements.lost import LostPart
 from gnc.typing import Array, Mask
 
 if TYPE_CHECKING:
-    from xarray import Dataset
+    from gnc.labelled import Signals
 
 NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
 NIS_ALARM = 2.0  # factor by which the mean NIS of a sensor may be off before it is told
@@ -61,9 +61,9 @@ class Verdict:
 
 def judge(
     mission: Mission,
-    flight: Dataset,
+    flight: Signals,
     modes: Mapping[str, Sequence[str]],
-    fly: Callable[[Mapping[str, Any], frozenset[str]], Dataset] | None = None,
+    fly: Callable[[Mapping[str, Any], frozenset[str]], Signals] | None = None,
 ) -> Verdict:
     """Judge a flight."""
     judged = Judged(mission, flight, modes, without_numbers(mission, flight, modes), fly)
@@ -122,7 +122,7 @@ def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
     return found
 
 
-def _measurements(mission: Mission, flight: Dataset) -> dict[str, tuple[int, int, int]]:
+def _measurements(mission: Mission, flight: Signals) -> dict[str, tuple[int, int, int]]:
     """Return how many measurements of each sensor were used, refused and missing, of all trials together."""
     found = {}
     for craft, section in mission.craft.items():
@@ -139,7 +139,7 @@ def _measurements(mission: Mission, flight: Dataset) -> dict[str, tuple[int, int
     return found
 
 
-def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) -> list[str]:
+def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Signals) -> list[str]:
     """Say which sensors the gate shuts out or that never measured, whose noise is misjudged, and what was recovered."""
     told = []
     for name, (used, refused, _) in measurements.items():
@@ -156,7 +156,7 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
     return told + _recovered(flight) + _run_dry(flight)
 
 
-def _never_entered(mission: Mission, flight: Dataset, modes: Mapping[str, Sequence[str]]) -> list[str]:
+def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:
     """Name the modes of the file that no trial was in, nor in any of their legs, when signals were kept."""
     told = []
     for craft, names in modes.items():
@@ -168,7 +168,7 @@ def _never_entered(mission: Mission, flight: Dataset, modes: Mapping[str, Sequen
     return told
 
 
-def _run_dry(flight: Dataset) -> list[str]:
+def _run_dry(flight: Signals) -> list[str]:
     """Say which tanks were empty, in how many trials, and since when."""
     told = []
     for name in (str(key) for key in flight.data_vars if str(key).endswith(".propellant_kg")):
@@ -180,13 +180,13 @@ def _run_dry(flight: Dataset) -> list[str]:
     return told
 
 
-def _shut_out(flight: Dataset, name: str) -> int:
+def _shut_out(flight: Signals, name: str) -> int:
     """Return in how many trials the gate shuts a sensor out."""
     used, refused = (flight[f"{name}.{what}"].values[:, -1] for what in ("used", "refused"))
     return int(np.sum(refused > REFUSED * (used + refused)))
 
 
-def _mean_nis(flight: Dataset, name: str) -> float:
+def _mean_nis(flight: Signals, name: str) -> float:
     """Return the mean normalised innovation of a sensor over its dimension; 1 where none was kept."""
     if f"{name}.nis" not in flight:
         return 1.0
@@ -194,7 +194,7 @@ def _mean_nis(flight: Dataset, name: str) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else 1.0
 
 
-def _recovered(flight: Dataset) -> list[str]:
+def _recovered(flight: Signals) -> list[str]:
     """Say how often filters had to recover: their models and the sensors contradict each other."""
     told = []
     for name in flight.data_vars:
