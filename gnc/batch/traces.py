@@ -30,7 +30,7 @@ def name_of(kernel: Any, use: str) -> str | None:
     """Return the hash under which a use of the kernel is kept; None if only a trace tells what it computes."""
     try:
         return hashlib.sha256("\n".join([_software(), use, _text(kernel)]).encode()).hexdigest()
-    except (Nameless, InputError, RecursionError):
+    except (Nameless, InputError, RecursionError, ValueError):  # ValueError: a cell that is still empty
         return None
 
 
@@ -48,7 +48,7 @@ def _text(value: Any) -> str:
 
     if type(value) in PLAIN or isinstance(value, np.generic):
         return f"{type(value).__name__} {value!r}"
-    if type(value) in (tuple, list) or hasattr(value, "_fields"):
+    if isinstance(value, tuple | list):
         return f"{_text(type(value))}({', '.join(map(_text, value))})"
     if type(value) is np.ndarray and value.dtype != object:
         return f"array {value.dtype.str} {value.shape} {value.tobytes().hex()}"
