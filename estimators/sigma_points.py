@@ -31,14 +31,13 @@ from gnc.estimators.conserved_pose import about_centre, at_reference
 from gnc.estimators.corrections import Space, finished
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.dqekf_kernels import pose_space
-from gnc.estimators.group_filter import GroupFilter, Readings, Ways
+from gnc.estimators.group_filter import After, GroupFilter, Readings, Ways
 from gnc.estimators.kalman import (
     Innovation,
     cholesky,
     factor,
     gate,
     gated,
-    innovations,
     solve,
     symmetric_product,
     without_unused,
@@ -210,8 +209,8 @@ def gathering_kernel(points: Points) -> Kernel:
     return _kernel(points, gather, layout, "q x Q given")
 
 
-def _corrected(points, state, counts, given, told, valid, gates, limits, sizes):
-    """Return belief and counts after an update, then residual, S, nis and used.
+def _corrected(points, state, counts, given, told, valid, gates, patience_s, sizes):
+    """Return what `corrections.finished` does, and the residual.
 
     told = (e, y, r, R): y (points, m) is what the points e would measure and r what was measured, both against the
     central point.
@@ -230,20 +229,16 @@ def _corrected(points, state, counts, given, told, valid, gates, limits, sizes):
     d = K @ rest
     q_1, x_1 = points.out(q, x, d, given)
     C_1 = symmetric_product(points.fro(q_1, x_1, given) @ points.reset(d), C_e - symmetric_product(K, S_used))
-    good = C[0, 0] > 0.0
-    for i in range(len(sizes)):
-        good = good & ((nis[i] >= 0.0) | (valid[i] == 0.0))
-    seen = valid, used, r, H, R, gates, sizes
-    return *finished(points.space, (q_1, x_1, C_1), good, counts, seen, given, limits), r, S, nis, used
+    seen = valid, nis, used, H, R, S, sizes
+    return *finished(points.space, (q_1, x_1, C_1), C[0, 0] > 0.0, counts, seen, patience_s), r
 
 
 def _results(points, sizes):
-    m, k = sum(sizes), len(sizes)
-    return f"{points.space.after(points.n)},({m}),({m},{m}),({k}),({k})"
+    return f"{points.space.after(points.n, sum(sizes), len(sizes))},({sum(sizes)})"
 
 
-def _tail(points, k):
-    return f"({k}),({k}),({2 + points.space.limits})"
+def _tail(k):
+    return f"({k}),({k}),()"
 
 
 @functools.cache
@@ -251,28 +246,28 @@ def correction_kernel(points: Points, sizes: tuple[int, ...]) -> Kernel:
     """Return the kernel of an update by any sensors, from what the sigma points would measure."""
     m, k, c = sum(sizes), len(sizes), points.count
 
-    def correct(q, x, C, watch, idle, recoveries, *more):
-        *given, e, y, r, R, valid, gates, limits = more
-        counts, told = (watch, idle, recoveries), (e, y, r, R)
-        return _corrected(points, (q, x, C), counts, given, told, valid, gates, limits, sizes)
+    def correct(q, x, C, watch, idle, *more):
+        *given, e, y, r, R, valid, gates, patience_s = more
+        counts, told = (watch, idle), (e, y, r, R)
+        return _corrected(points, (q, x, C), counts, given, told, valid, gates, patience_s, sizes)
 
-    seen = f"({c},{points.n}),({c},{m}),({m}),({m},{m}),{_tail(points, k)}"
+    seen = f"({c},{points.n}),({c},{m}),({m}),({m},{m}),{_tail(k)}"
     layout = f"{points.space.belief(points.n)},{points.given},{seen}->{_results(points, sizes)}"
-    return _kernel(points, correct, layout, "q x C watch idle recoveries given e y r R valid gates limits")
+    return _kernel(points, correct, layout, "q x C watch idle given e y r R valid gates patience_s")
 
 
 @functools.cache
 def measuring_kernel(points: Points, predicts: tuple[Kernel, ...]) -> Kernel:
     """Return the kernel of an update that draws the sigma points too, and predicts by kernels q, ... -> z, H, R.
 
-    Arguments: belief, given, then the sensors' own, z of each, valid, gates and limits.
+    Arguments: belief, given, then the sensors' own, z of each, valid, gates and patience.
     """
     sizes, cores = tuple(k.layout.outs[0][0] for k in predicts), [k.layout.ins[1:] for k in predicts]
     own = "".join(f"({','.join(map(str, core))})," for several in cores for core in several)
     readings = "".join(f"({size})," for size in sizes)
     parameters = len(points.space.names)
 
-    def measure(q, x, C, watch, idle, recoveries, *more):
+    def measure(q, x, C, watch, idle, *more):
         given, rest, arguments = more[:parameters], list(more[parameters:]), []
         for several in cores:
             arguments.append([rest.pop(0) for _ in several])
@@ -280,13 +275,13 @@ def measuring_kernel(points: Points, predicts: tuple[Kernel, ...]) -> Kernel:
         e, cloud, _ = points.drawn(q, x, C, given)
         y = [np.concatenate([f(at, *own)[0] for f, own in zip(predicts, arguments, strict=True)]) for at in cloud]
         R = block_diagonal([f(q, *own)[2] for f, own in zip(predicts, arguments, strict=True)])
-        counts, told = (watch, idle, recoveries), (e, [at - y[0] for at in y], z - y[0], R)
-        valid, gates, limits = rest
-        return _corrected(points, (q, x, C), counts, given, told, valid, gates, limits, sizes)
+        counts, told = (watch, idle), (e, [at - y[0] for at in y], z - y[0], R)
+        valid, gates, patience_s = rest
+        return _corrected(points, (q, x, C), counts, given, told, valid, gates, patience_s, sizes)
 
-    layout = f"{points.space.belief(points.n)},{points.given},{own}{readings}{_tail(points, len(sizes))}"
+    layout = f"{points.space.belief(points.n)},{points.given},{own}{readings}{_tail(len(sizes))}"
     others = " ".join(f"own_{i}" for i in range(sum(map(len, cores)) + len(sizes)))
-    names = f"q x C watch idle recoveries given {others} valid gates limits"
+    names = f"q x C watch idle given {others} valid gates patience_s"
     return _kernel(points, measure, f"{layout}->{_results(points, sizes)}", names)
 
 
@@ -343,9 +338,8 @@ class SigmaPoints(GroupFilter):
             kernel = correction_kernel(self.points, sizes)
         gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
         valid = np.stack([np.broadcast_to(np.asarray(m[1], float), lead) for _, m in readings], axis=-1)
-        *after, r, S, nis, used = kernel(*self._state(belief), *seen, valid, gates, np.array(self._recovery))
-        belief, _ = self._after(belief, (*after, S, nis, used), r)
-        return belief, innovations(r, S, nis, used, sizes)
+        *after, r = kernel(*self._state(belief), *seen, valid, gates, self.patience_s)
+        return self._several(belief, After._make(after), r, sizes, gated)
 
     def _seen(self, belief: Any, readings: Readings, env: Any) -> tuple[tuple[Array, ...], tuple[int, ...]]:
         """Return the sigma points, what they would measure and what was measured against the central one, and R."""

@@ -56,7 +56,7 @@ class Clearance(Happening):
         super().__init__(name, craft)
         self._ends, self._boxes, self._zone = ends, boxes, zone
 
-    def happens(self, x: tuple[Any, ...], t: Any) -> Array:
+    def happens(self, x: tuple[Any, ...], t: Any) -> Any:
         """Tell where the boxes touch."""
         return self._gap(x) < 0.0
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import Panels, words
 from gnc.scenarios.missions.requirements.base import resolve
 from gnc.scenarios.missions.verdict import Verdict
 from gnc.scenarios.plots import COLOURS, Draw, figure, panels
+from gnc.scenarios.report.panels import Panels, words
 from gnc.scenarios.report.plot import Path, Plot
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _comparison(figure: Figure, flight: Signals, verdict: Verdict) -> None:
                 continue
             values = np.asarray(histories[signal], float)
             style = ("-", "--", ":", "-.")[k // len(COLOURS) % 4]
-            middle = np.nanmedian(values, axis=0) if np.isfinite(values).any() else values[0]
+            middle = np.ma.median(np.ma.masked_invalid(values), axis=0).filled(np.nan)
             one.semilogy(flight["time"].values, middle, style, color=COLOURS[k % len(COLOURS)], lw=1.1, label=who)
         one.set_title(words(signal, signal), fontsize=9, loc="left")
         one.grid(alpha=0.3)

@@ -195,7 +195,7 @@ def _flown(
     parts, drawn = [], []
     for i, (group, prepared) in enumerate(built):
         moved = None if progress is None else _part_of(progress, i, len(built))
-        parts.append(_group_flown(mission, seed, group, prepared, moved, only))
+        parts.append(group_flown(mission, seed, group, prepared, moved, only))
         drawn.append({**group.fields, **prepared.drawn})
         if parts[-1].attrs["interrupted"]:
             break
@@ -216,7 +216,7 @@ def _part_of(progress: Progress, i: int, n: int) -> Progress:
     return lambda done, total: progress(i * total + done, n * total)
 
 
-def _group_flown(
+def group_flown(
     mission: Mission,
     seed: int,
     group: dispersal.Group,

@@ -37,7 +37,7 @@ def scene(mission: Mission, flight: Signals, place: int) -> Scene | None:
     arrows += [arrow for craft in mission.software for arrow in _boresights(mission, one, craft, bodies)]
     about = "Inertial axes" + ("; the globe shows the orbit in the same axes, lit by the Sun" if orbit else "")
     names = {body.name for body in bodies}
-    cones = [cone for cone in [*_views(mission), *_corridors(mission)] if cone.body in names]
+    cones = [cone for cone in [*_views(mission), *_keep_outs(mission), *_corridors(mission)] if cone.body in names]
     return Scene(t, tuple(bodies), tuple(arrows), caption=f"{about}.", cones=cones, orbit=orbit)
 
 
@@ -78,6 +78,26 @@ def _views(mission: Mission) -> list[Cone]:
                 axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
                 found.append(Cone(f"view of {key}", craft, np.zeros(3), axis, float(angle), colour="#c99a06"))
     return found
+
+
+def _keep_outs(mission: Mission) -> list[Cone]:
+    """Return the cones about body axes in which the Sun may not come: of slews, and of sensors that it blinds."""
+    found = []
+    for craft, software in mission.software.items():
+        for name, mode in software.modes.items():
+            if mode.slew is not None and mode.slew.keep_out is not None:
+                axis, cosine = mode.slew.keep_out.numbers()
+                found.append(_no_sun(f"no Sun in {name}", craft, axis, float(np.degrees(np.arccos(cosine)))))
+    for craft, section in mission.craft.items():
+        for name, sensor in section.sensors.items():
+            if (angle := getattr(sensor, "sun_exclusion_deg", 0.0)) > 0.0:
+                axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
+                found.append(_no_sun(f"no Sun before {name}", craft, axis, angle))
+    return [cone for cone in found if cone.half_angle_deg < WIDEST_DEG]
+
+
+def _no_sun(name: str, craft: str, axis_B: Any, angle_deg: float) -> Cone:
+    return Cone(name, craft, np.zeros(3), axis_B, angle_deg, colour="#e5484d")
 
 
 def _corridors(mission: Mission) -> list[Cone]:

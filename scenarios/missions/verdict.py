@@ -86,7 +86,7 @@ def judge(
     verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
-    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(flight, modes)
+    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(mission, flight, modes)
     return verdict
 
 
@@ -153,16 +153,30 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Signals) ->
             told.append(f"{name}: never measured anything")
         elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
             told.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
-    return told + _recovered(flight)
+    return told + _recovered(flight) + _run_dry(flight)
 
 
-def _never_entered(flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Name the modes that no trial was in when signals were kept."""
+def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name the modes of the file that no trial was in, nor in any of their legs, when signals were kept."""
     told = []
     for craft, names in modes.items():
         if len(names) > 1 and f"{craft}.mode" in flight:
             seen = np.unique(flight[f"{craft}.mode"].values)
-            told += [f"{craft}: no trial was ever in mode {name}" for k, name in enumerate(names) if k not in seen]
+            software = mission.software[craft]
+            never = (name for name in software.modes if not set(software.places[name]) & set(seen))
+            told += [f"{craft}: no trial was ever in mode {name}" for name in never]
+    return told
+
+
+def _run_dry(flight: Signals) -> list[str]:
+    """Say which tanks were empty, in how many trials, and since when."""
+    told = []
+    for name in (str(key) for key in flight.data_vars if str(key).endswith(".propellant_kg")):
+        empty = flight[name].values <= 1e-9  # rounding
+        if empty.any():
+            first = float(flight["time"].values[np.argmax(empty.any(axis=0))])
+            trials = f"in {int(empty.any(axis=1).sum())} of {len(empty)} trials"
+            told.append(f"{name.removesuffix('.propellant_kg')}: out of propellant {trials}, first at {first:g} s")
     return told
 
 

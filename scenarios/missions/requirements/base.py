@@ -96,7 +96,8 @@ class Judged:
             if f"{craft}.mode" not in self.flight or len(self.modes.get(craft, ())) < 2:
                 continue
             mode, since = self.mode(craft, i, -1)
-            ways = [(k, way) for k, way in enumerate(software.ways) if getattr(way, "from") in (mode, "*")]
+            here = self.modes[craft].index(mode)
+            ways = [(k, way) for k, way in enumerate(software.ways) if here in software.places[getattr(way, "from")]]
             guards = [self._waited(craft, i, k, way) for k, way in ways if way.to != mode]
             told.append(f"{craft} is in mode {mode}{since}" + (f", as {' and '.join(guards)}" if guards else ""))
             if f"{craft}.search" in self.flight:
