@@ -1,4 +1,4 @@
-"""What a kernel computes, told without tracing: by the files of the framework and the data that the function closes over.
+"""What a kernel computes, told without a trace: by the framework's files and the data that the function closes over.
 
 A kernel whose function stands in the framework computes what the framework's files say, with the values that its
 closure and its defaults hold. If all of those are plain data, other functions of the framework and kernels, their text
@@ -52,7 +52,7 @@ def _text(value: Any) -> str:
         return f"{_text(type(value))}({', '.join(map(_text, value))})"
     if type(value) is np.ndarray and value.dtype != object:
         return f"array {value.dtype.str} {value.shape} {value.tobytes().hex()}"
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.frozen:
+    if getattr(getattr(type(value), "__dataclass_params__", None), "frozen", False):
         return f"{_text(type(value))}({', '.join(_text(getattr(value, f.name)) for f in dataclasses.fields(value))})"
     if type(value) is Kernel:
         return f"kernel {_text(value.layout)} {_text(value.function)}"
