@@ -148,7 +148,7 @@ def acting(loads: Sequence[Disturbance], sky: Any, q_IB: Array, r_I: Array, x: B
     total = load_wrench(loads, q_IB, env)
     if sky.tide is None:
         return total
-    return total + (1.0 - x.rides)[..., None] * sky.tide.load_B(q_IB, r_I, x.M, env)
+    return total + (1.0 - np.asarray(x.rides)[..., None]) * sky.tide.load_B(q_IB, r_I, x.M, env)
 
 
 # Its part of a mission
