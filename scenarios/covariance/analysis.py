@@ -73,7 +73,7 @@ class Quiet:
         return values.reshape(*values.shape[:2], -1)
 
     def fit(self, name: str) -> tuple[Array, Array]:
-        """Return the slopes (times, size, drawn) of a signal by least squares, and what they leave (trials, times, size)."""
+        """Return the slopes (times, size, drawn) of a signal by least squares, and the rest (trials, times, size)."""
         if name not in self._fits:
             y = self.of(name)
             y = np.nan_to_num(y - np.nanmean(y, axis=0))
@@ -127,7 +127,7 @@ class Covariance:
         return shares
 
     def _believed_over(self, signal: str, flights: Sequence[LinearResult]) -> Array:
-        """Return the variance (trials, times, size) that filters believe in trials without noise, over that in flights."""
+        """Return the variance (trials, times, size) believed in trials without noise, over that in flights."""
         companion = self.companion(signal)
         if not companion:
             return np.ones((1, *self.flights[0].nominal[signal].shape))
@@ -137,7 +137,7 @@ class Covariance:
         return np.where(np.isfinite(ratio), ratio, 1.0)
 
     def companion(self, signal: str) -> str:
-        """Return the signal of what the filter believes of an error, or of another error of the craft in the same unit."""
+        """Return what the filter believes of an error, or of another error of the craft in the same unit."""
         known, first = self.flights[0].sigma_of, self.flights[0].nominal
         alike = [signal, *(s for s in known if s.split(".")[0] == signal.split(".")[0] and _unit(s) == _unit(signal))]
         fitting = [known[s] for s in alike if "error" in signal and known.get(s, "") in first]
