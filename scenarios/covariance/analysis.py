@@ -259,15 +259,15 @@ def _one(mission: Mission, seed: int, trial: int) -> LinearResult:
 
 
 @contextmanager
-def _workers(count: int) -> Iterator[Callable[..., Any]]:
+def mapping(workers: int) -> Iterator[Callable[..., Any]]:
     """Give a `map` that works in processes whose BLAS has one thread, or in this one."""
-    if count < 1:
+    if workers < 1:
         yield map
         return
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
-        with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             yield pool.map
     finally:
         for name, value in before.items():
@@ -290,7 +290,7 @@ def covariance(
     """Carry covariances along typical flights, as many as it takes until the answer stands, or the most allowed."""
     refuse(mission)
     seed = mission.run.seed if seed is None else seed
-    with _workers(workers) as mapped:
+    with mapping(workers) as mapped:
         (first,) = mapped(partial(_one, mission, seed), [0])
         found = Covariance(mission, seed, [first], quiet_trials(mission, first, seed))
         found.linearity = _linearity(found)

@@ -72,13 +72,13 @@ def busiest(flight, until_s=10.0):
 
 @pytest.mark.parametrize("name", MISSIONS)
 def test_the_derivative_of_a_tick_of_a_mission_is_that_of_finite_differences(name):
-    """To 1e-7 of the largest effect on each number, by differences of one of two steps: friction curves sharply."""
+    """To 1e-7 of the largest effect on each number, by differences of one of three steps: friction curves sharply, orbits are large."""
     flight = TypicalFlight(read(name), 0, 0)
     passage = busiest(flight)
     z, columns = passage.z, passage.columns
     size, rows = sizes(flight.linear, z), passage.rows
     misses = []
-    for relative in (1e-5, 1e-6):
+    for relative in (1e-4, 1e-5, 1e-6):
         step = relative * np.where(size[columns] > 0.0, size[columns], 1e-2)
         ends = moved(flight, passage, columns, step)[:, rows]
         weights = np.array([w for _, w in STENCIL])
@@ -87,7 +87,7 @@ def test_the_derivative_of_a_tick_of_a_mission_is_that_of_finite_differences(nam
         grown = np.max(np.abs(passage.A[live] * step), axis=1)  # the largest effect of any column on a number
         noise = 100.0 * np.finfo(float).eps * size[rows][live]
         misses.append(np.abs(passage.A[live] - differences[live]) * step - 1e-7 * grown[:, None] - noise[:, None])
-    assert np.minimum(*misses).max() <= 0.0
+    assert np.min(misses, axis=0).max() <= 0.0
     assert np.count_nonzero(passage.A) > len(columns)
 
 
