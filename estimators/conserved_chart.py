@@ -14,8 +14,9 @@ momentum that changes y, length first, then of the energy what is not along P. S
 known to less than a 1000^(1/4)-th of itself: of both, in a rate not yet known; of one, in a spin about a principal axis
 and of a round body. The one that is kept there, with f = 0, is the energy: the frequency of such a spin is
 |P|/J_3 + E_n/|P|, E_n = T - |P|^2/(2 J_3) the energy of its nutation, which is constant where T is, to second order in
-the nutation, and not where |P| is. To first order the chart is (a, dP): the covariance C of `attitude_belief` stays what it is, and goes to the chart of the
-new estimate by the exact derivative of the move. Derivation and figures: docs/conserved_chart.md.
+the nutation, and not where |P| is. To first order the chart is (a, dP): the covariance C of `attitude_belief` stays
+what it is, and goes to the chart of the new estimate by the exact derivative of the move. Derivation and figures:
+docs/conserved_chart.md.
 """
 
 from __future__ import annotations
