@@ -1,22 +1,21 @@
 """Smoothing of the IMU filter over a whole log with flat memory.
 
 The filter leaves its state at the begin of every chunk of rows. From the last chunk to the first, the filter runs over
-the chunk once more, notes its blocks, and the Bryson-Frazier recursion goes back through them (`imu_kernels.go_back`).
+the chunk once more, notes its blocks, and the Bryson-Frazier recursion goes back through them (`imu_backward.go_back`).
 With `lag` chunks of look-ahead, the recursion begins so many chunks behind the one that is smoothed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gnc.estimators import imu_layout as k
 from gnc.estimators.imu_filter import ImuFilter, empty_trace
+from gnc.estimators.imu_layout import State, Told
 from gnc.estimators.imu_rest import RestSurvey
-
-if TYPE_CHECKING:
-    from gnc.estimators.imu_kernels import State, Told
 
 Array = Any
 
@@ -44,18 +43,16 @@ class _WayBack:
 
     def begin(self) -> None:
         """Know nothing of what follows."""
-        from gnc.estimators import imu_kernels as k
-
         self._lam, self._Lam = np.zeros(k.N), np.zeros((k.N, k.N))
         self._dx, self._W = np.zeros(k.SHOWN), np.zeros((k.SHOWN, k.SHOWN))
 
     def go(self, start: int, before: State, end: int) -> Told:
         """Run a chunk forwards from the state before it, then backwards, and return it smoothed."""
-        from gnc.estimators import imu_kernels as k
+        from gnc.estimators.imu_backward import go_back
 
         past, trace = min(start, RestSurvey(self._imu.dt).window), empty_trace(end - start)
         state = k.State(*(part.copy() for part in before))
         samples = self._imu.samples(self._rows[start - past : end], past)
         told = self._imu.run(state, samples, end == len(self._rows), trace)
-        k.go_back(trace, self._lam, self._Lam, self._dx, self._W, told)
+        go_back(trace, self._lam, self._Lam, self._dx, self._W, told)
         return told

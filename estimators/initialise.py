@@ -7,6 +7,7 @@ covariance is that of a, q = q^ exp(a/2), in body axes. Directions that are para
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -132,11 +133,24 @@ def observed_vector(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, Arra
     """Return the vector of a measurement in body axes, the one it is of in inertial axes, and its noise as an angle."""
     if isinstance(sensor, VectorSensor):
         return z, sensor.r_I, np.radians(sensor.sigma_deg)
-    if isinstance(sensor, FineSunSensor):
-        return sensor.in_body(z), env.sun_I, np.radians(sensor.sigma_deg)
+    if isinstance(sensor, FineSunSensor):  # a horizon sensor too
+        return sensor.in_body(z), sensor.aim(env)[0], np.radians(sensor.sigma_deg)
     if isinstance(sensor, Magnetometer):
         return sensor.in_body(z), env.B_I, _angle(np.radians(sensor.sigma_deg), sensor.sigma_T, env.B_I)
     raise InputError(f"{type(sensor).__name__}: measures no vector; give a magnetometer, sun sensor or direction")
+
+
+def stacked(seen: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
+    """Return observed vectors as QUEST takes them: measured (..., n, 3), known (..., n, 3), noise (..., n)."""
+    b_B, r_I, sigma = zip(*seen, strict=True)
+    wide = [_each(b, r, np.asarray(s, float)) for b, r, s in zip(b_B, r_I, sigma, strict=True)]
+    return np.stack(b_B, -2), np.stack([r for r, _ in wide], -2), np.stack([s for _, s in wide], -1)
+
+
+@batched("(3),(3),()->(3),()")
+def _each(b_B, r_I, sigma):
+    """Return a known vector and its noise once for every measured one."""
+    return r_I + 0.0 * b_B, sigma + 0.0 * b_B[0]
 
 
 @batched("(),(),(3)->()")

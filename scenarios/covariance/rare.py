@@ -86,18 +86,15 @@ def direction(found: Covariance, requirement: str) -> tuple[dict[str, Array], fl
     bound = getattr(part, "at_most", None)
     if window is None or bound is None:
         raise InputError(f"--rare {requirement}: takes a requirement of a signal with at_most, and data")
-    flight, signal = found.flights[0], window.signals[0]
-    slopes, total = flight.slopes[signal][window.times], found.total(signal)[window.times]
-    names = [name for name in flight.parts if name not in found.nonlinear]
-    free = np.concatenate([np.arange(slopes.shape[2])[flight.parts[name]] for name in names] or [np.zeros(0, int)])
-    values, vectors = np.linalg.eigh(np.nan_to_num(slopes[:, :, free] @ np.swapaxes(slopes[:, :, free], 1, 2)))
+    signal, parts = window.signals[0], found.flights[0].parts
+    slopes, total = found.quiet.fit(signal)[0][window.times], found.total(signal)[window.times]
+    values, vectors = np.linalg.eigh(np.nan_to_num(slopes @ np.swapaxes(slopes, 1, 2)))
     t = int(np.argmax(values[:, -1]))
-    gradient = np.zeros(slopes.shape[2])
-    gradient[free] = vectors[t, :, -1] @ slopes[t][:, free]
+    gradient = vectors[t, :, -1] @ slopes[t]
     size, sigma = float(np.linalg.norm(gradient)), float(np.sqrt(vectors[t, :, -1] @ total[t] @ vectors[t, :, -1]))
     if not size > 0.0:
         raise InputError(f"--rare {requirement}: nothing that is drawn before the flight moves its signal")
-    return {name: gradient[flight.parts[name]] / size for name in names}, float(bound) * size / sigma**2
+    return {name: gradient[part] / size for name, part in parts.items()}, float(bound) * size / sigma**2
 
 
 def rare(found: Covariance, requirement: str, trials: int, chunk: int = 1000) -> Rare:

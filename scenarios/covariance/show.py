@@ -36,15 +36,15 @@ def errors(found: Covariance) -> list[str]:
 def unseen(found: Covariance, left: Sequence[str]) -> list[str]:
     """Say what the result does not see."""
     flight = found.flights[0]
-    told = [*BLIND, *found.unseen, *(f"requirement {line}" for line in left)]
+    told = [*BLIND, *found.quiet.switched, *(f"requirement {line}" for line in left)]
     if flight.differenced:
         told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
     if flight.kinks:
         told.append("a derivative had no value at a kink of the nominal flight, and was left out")
     if found.nonlinear:
-        names, n = ", ".join(found.nonlinear), len(found.flights)
-        told.append(f"not linear within 1 sigma: {names}; these differ between {n} flights")
-    if (error := found.standard_error() if len(found.flights) > 1 else 0.0) > STANDS:
+        trials = f"{len(found.quiet.theta)} trials without noise have them as they are"
+        told.append(f"not linear within 1 sigma: {', '.join(found.nonlinear)}; {trials}")
+    if (error := found.standard_error()) > STANDS:
         told.append(f"sigmas have a standard error of {100.0 * error:.0f} %: allow more flights")
     return told
 
@@ -75,7 +75,7 @@ def report(
         "flights": [f.trial for f in found.flights],
         "linearity": found.linearity,
         "nonlinear": found.nonlinear,
-        "standard_error": found.standard_error() if len(found.flights) > 1 else None,
+        "standard_error": found.standard_error(),
         "sigmas": sigmas(found, times),
         "requirements": [p._asdict() for p in told],
         "verification": [r._asdict() for r in ratios],

@@ -94,7 +94,7 @@ def study(
 def _point(mission: Mission, kind: str, rate_hz: float, name: str, trials: int, flights: int) -> Point:
     part: Any = mission.requirements[name]
     flight = mission.fly(trials)
-    judged = Judged(flight.mission, flight.signals, {}, dict(flight.verdict.lost))
+    judged = Judged(flight.mission, flight.recorded, {}, dict(flight.verdict.lost))
     counted = judged.value(parse(part.when or "t >= 0")).astype(bool) & judged.kept[:, None]
     pointing, knowledge = (_rms(judged, counted, s) for s in ("pointing_error_deg", "knowledge_error_deg"))
     nees = _rms(judged, counted, "nees", mean=True)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from gnc import quaternion
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.logs.log_writer import write_log
 from tests.scenarios.replay.flights import named, names, replayed
 
 RATE, SECONDS, SEEDS = 10.0, 15.0, 8
