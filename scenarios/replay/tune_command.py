@@ -37,7 +37,7 @@ def tune(
     tuning = Tuning(log, override(read(config, Replay), settings or ()), over or ())
     outcome = _tuned(tuning, out)
     if as_json:
-        print(display.as_json(outcome))
+        display.tell(outcome)
         return
     rows = [(k, f"{p['before']}", f"{p['after']}", _spread(p), p["said"]) for k, p in outcome["parameters"].items()]
     display.table(f"{log}: tuned", ("key", "before", "after", "1 sigma", ""), rows)
