@@ -67,7 +67,7 @@ def covariance(
             "sobol": indices,
         }
         seen = {"states": [one._asdict() for one in sight.states], "words": sight.words}
-        print(display.as_json({**result, "observability": seen, "rare": None if chance is None else chance._asdict()}))
+        display.tell({**result, "observability": seen, "rare": None if chance is None else chance._asdict()})
         return
     show.show(found, told, left, ratios, times)
     show.more(sight, rare, chance, indices)
