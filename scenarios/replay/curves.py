@@ -142,7 +142,9 @@ def nis(kept: Kept) -> list[Plot]:
         bins = _binned(records)
         if not bins:
             continue
-        t, mean, count, refused = np.array(bins).T
+        t, mean, count, refused = np.array(bins if len(bins) > 1 else 2 * bins).T
+        if len(bins) == 1:  # a line needs two points
+            t = records["t"][[0, -1]].astype(float)
         m = records["y"].shape[1]
         low, high = score.nis_band(m, count, gate)
         series = [Series("95 % band", None, "band", lower=low, upper=high), Series("mean NIS", mean)]
