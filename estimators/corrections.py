@@ -23,7 +23,7 @@ import numpy as np
 
 from gnc.batch import Kernel, maximum, minimum, where
 from gnc.batch.layout import Layout
-from gnc.estimators.kalman import factor, gated, joseph, solve, symmetric_product, without_unused
+from gnc.estimators.kalman import factor, gated, joseph, propagated, solve, symmetric_product, without_unused
 from gnc.estimators.recovery import agreed, healthy, inflated, refused, watch_size
 from gnc.linalg import array, identity, zeros
 
@@ -191,7 +191,7 @@ def interval_kernel(space: Space, n: int, sizes: tuple[int, ...], columns: int) 
     @_kernel(space, n, f"{ins}->{outs}", "F Q d noise given H R y valid gates patience_s")
     def interval(q, x, C, watch, idle, F, Q, d, noise, *more):
         *given, H, R, y, valid, gates, patience_s = more
-        C_m, way, H = symmetric_product(F, C) + Q, F @ d + noise, space.own(H, n, given)
+        C_m, way, H = propagated(F, C, 2 * space.errors) + Q, F @ d + noise, space.own(H, n, given)
         r, S = y + H @ way, symmetric_product(H, C_m) + R
         K, u, nis, used, taken = _gained(H, R, S, C_m, r, valid, gates, sizes, S + _blind(space, H, C_m, sizes))
         s, C_used = K @ taken - way, joseph(C_m, H, R, K)

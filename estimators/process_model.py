@@ -22,7 +22,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, recording, where
-from gnc.estimators.kalman import propagate_kernel, symmetric_product
+from gnc.estimators.kalman import propagate_kernel, propagated
 from gnc.estimators.mekf_kernels import moving_kernel
 from gnc.integrators import free_drift, taylor
 from gnc.integrators.principal import principal
@@ -68,7 +68,7 @@ _drift_mean, _ = free_drift.kernels(MEAN_NODES)
 @batched("(4),(3),(6,6),(3),(3,3),()->(4),(3),(6,6)")
 def _drift_covariance(q_IB, P_B, C, moments, axes, h):
     q_IB, P_B, F = _drift(q_IB, P_B, moments, axes, h)
-    return q_IB, P_B, symmetric_product(F, C)
+    return q_IB, P_B, propagated(F, C, 6)
 
 
 @batched("(4),(3),(6,6),(3),(3,3),()->(4),(3),(6,6)")
@@ -86,7 +86,7 @@ def _taylor_mean(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
 @batched("(4),(3),(6,6),(3),(3),(3,3),(3),()->(4),(3),(6,6),(3)")
 def _taylor_covariance(q_IB, P_B, C, rho_B, tau_B, J, ramp_B, h):
     q_IB, P_B, rho_B, F, _ = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
-    return quaternion.normalize(q_IB), P_B, symmetric_product(F, C), rho_B
+    return quaternion.normalize(q_IB), P_B, propagated(F, C, 6), rho_B
 
 
 @batched("(4),(3),(6,6),(6,3),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3),(3)")
