@@ -48,7 +48,7 @@ def _text(value: Any) -> str:
 
     if type(value) in PLAIN or isinstance(value, np.generic):
         return f"{type(value).__name__} {value!r}"
-    if type(value) in (tuple, list) or hasattr(value, "_fields"):
+    if type(value) in (tuple, list) or (hasattr(value, "_fields") and not isinstance(value, type)):
         return f"{_text(type(value))}({', '.join(map(_text, value))})"
     if type(value) is np.ndarray and value.dtype != object:
         return f"array {value.dtype.str} {value.shape} {value.tobytes().hex()}"
