@@ -5,7 +5,7 @@ xarray and pandas take as long to load as a flight of an hour; the names here ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Union
 
@@ -42,11 +42,11 @@ class Labelled:
         """The lengths of the axes by name."""
         return dict(zip(self.dims, self.values.shape, strict=True))
 
-    def __getitem__(self, axis: str) -> Labelled:
+    def __getitem__(self, axis: Hashable) -> Labelled:
         """Return the labels along an axis."""
-        return self.coords[axis]
+        return self.coords[str(axis)]
 
-    def isel(self, places: Mapping[str, int | slice] | None = None, **named: int | slice) -> Labelled:
+    def isel(self, places: Mapping[Any, int | slice] | None = None, **named: int | slice) -> Labelled:
         """Return what is at a place of an axis, or in a slice of it."""
         chosen = {**(places or {}), **named}
         index = tuple(chosen.get(axis, slice(None)) for axis in self.dims)
@@ -91,8 +91,8 @@ class Table:
         """The lengths of all axes."""
         return {axis: n for one in (self.coords | self.data_vars).values() for axis, n in one.sizes.items()}
 
-    def __getitem__(self, name: str) -> Labelled:
-        return self.data_vars[name] if name in self.data_vars else self.coords[name]
+    def __getitem__(self, name: Hashable) -> Labelled:
+        return (self.data_vars if name in self.data_vars else self.coords)[str(name)]
 
     def __setitem__(self, name: str, given: Any) -> None:
         self.data_vars[name] = _labelled(name, given, self.coords)
@@ -102,6 +102,14 @@ class Table:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.data_vars)
+
+    def isel(self, **places: int | slice) -> Table:
+        """Return what is at a place of some axes, or in a slice of them."""
+
+        def there(group: Mapping[str, Labelled]) -> dict[str, Labelled]:
+            return {k: x.isel({a: p for a, p in places.items() if a in x.dims}) for k, x in group.items()}
+
+        return Table(there(self.data_vars), there(self.coords), self.attrs)
 
     def items(self) -> Any:
         """Return names and arrays."""

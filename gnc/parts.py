@@ -104,7 +104,7 @@ def _descendants(cls: type[Part]) -> list[type[Part]]:
 @functools.cache
 def _written(slot: str) -> dict[str, str]:
     """The modules of a slot by the kinds that their text declares, so that only those are loaded that are used."""
-    package, found = importlib.import_module(PACKAGES[slot]), {}
+    package, found = importlib.import_module(PACKAGES[slot]), dict[str, str]()
     for module in pkgutil.iter_modules(package.__path__, f"{PACKAGES[slot]}."):
         spec: Any = importlib.util.find_spec(module.name)
         text = spec.loader.get_source(module.name) or ""

@@ -134,7 +134,7 @@ class Symbol(Scalar):
         return self.tape.literal
 
     def __getitem__(self, places: Any) -> Any:
-        """Return an array of this number with new axes, as `x[..., None]` and `x[:, None]` make of an array of trials."""
+        """Return an array of this number with new axes, as `x[..., None]` makes of an array of trials."""
         rest = places if isinstance(places, tuple) else (places,)
         rest = rest[1:] if rest[:1] == (Ellipsis,) or rest[:1] == (slice(None),) else rest
         if not rest or any(place is not None for place in rest):

@@ -1,4 +1,4 @@
-"""What a kernel computes, told without tracing: by the files of the framework and the data that the function closes over.
+"""What a kernel computes, told without a trace: by the framework's files and the data that the function closes over.
 
 A kernel whose function stands in the framework computes what the framework's files say, with the values that its
 closure and its defaults hold. If all of those are plain data, other functions of the framework and kernels, their text
@@ -30,7 +30,7 @@ def name_of(kernel: Any, use: str) -> str | None:
     """Return the hash under which a use of the kernel is kept; None if only a trace tells what it computes."""
     try:
         return hashlib.sha256("\n".join([_software(), use, _text(kernel)]).encode()).hexdigest()
-    except (Nameless, InputError, RecursionError):
+    except (Nameless, InputError, RecursionError, ValueError):  # ValueError: a cell that is still empty
         return None
 
 
@@ -48,11 +48,11 @@ def _text(value: Any) -> str:
 
     if type(value) in PLAIN or isinstance(value, np.generic):
         return f"{type(value).__name__} {value!r}"
-    if type(value) in (tuple, list) or (hasattr(value, "_fields") and not isinstance(value, type)):
+    if isinstance(value, tuple | list):
         return f"{_text(type(value))}({', '.join(map(_text, value))})"
     if type(value) is np.ndarray and value.dtype != object:
         return f"array {value.dtype.str} {value.shape} {value.tobytes().hex()}"
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.frozen:
+    if getattr(getattr(type(value), "__dataclass_params__", None), "frozen", False):
         return f"{_text(type(value))}({', '.join(_text(getattr(value, f.name)) for f in dataclasses.fields(value))})"
     if type(value) is Kernel:
         return f"kernel {_text(value.layout)} {_text(value.function)}"

@@ -128,13 +128,13 @@ def _coefficients() -> tuple[Array, Array]:
 def _gauss_nT(date: datetime) -> Array:
     """Return g + i h at a date, linear through the days of five years."""
     years, values = _coefficients()
-    i = min(np.searchsorted(years, date.year, side="right") - 1, len(years) - 2)
+    i = min(int(np.searchsorted(years, date.year, side="right")) - 1, len(years) - 2)
     start, end = (datetime(int(year), 1, 1) for year in years[i : i + 2])
     return values[i] + (date - start) / (end - start) * (values[i + 1] - values[i])
 
 
 def harmonic_field(r_E: Array, gauss: Array, degree: int) -> Array:
-    """Return B = -grad U (dates, points, 3) of U = a sum (g V_nm + h W_nm), Schmidt's normalisation; no pole is special.
+    """Return B = -grad U (dates, points, 3) of U = a sum (g V_nm + h W_nm), by Schmidt's normalisation.
 
     Z_nm = V_nm + i W_nm = (a/r)^(n+1) P_nm(sin latitude) exp(i m longitude) comes by recursion from Z_00 = a/r. Source:
     Cunningham (1970), as in Montenbruck and Gill, Satellite Orbits, eqs. (3.29) to (3.33).
