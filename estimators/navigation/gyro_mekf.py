@@ -49,7 +49,7 @@ class Driven(NamedTuple):
 
     mekf: GyroBelief
     waiting_s: Array  # (trials,) time since the last sample, or since the last bridge
-    bridged_s: Array  # (trials,) time since the last sample that was bridged
+    bridged_s: Array  # (trials,) time since the last sample that was bridged; below 0: there was no sample yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,9 @@ class GyroFilter:
         """Return the belief at an attitude; the first sample tells the rate."""
         q_IB, w_B, whole = _begun(self.mekf.size)(x.q_IB, x.w_B, C, self.C_biases)
         none = 0.0 * w_B
-        return Driven(GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0], none[..., 0])
+        return Driven(
+            GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0], none[..., 0] - 1.0
+        )
 
     def state(self, belief: Driven) -> AttitudeState:
         """Return attitude and rate, the last rate held since the last sample."""
@@ -72,16 +74,16 @@ class GyroFilter:
     def sampled(self, belief: Driven, measurement: Any) -> Driven:
         """Move over the time since the last sample, at the mean of its rate and that of this one."""
         z, valid, gyro = measurement[0], as_numbers(measurement[1]), self.mekf.gyro
-        mean, ahead = _mean(self._last(belief), z, valid, belief.waiting_s, belief.bridged_s)
+        mean, ahead, bridged_s = _mean(self._last(belief), z, valid, belief.waiting_s, belief.bridged_s)
         moved = self.mekf.predict(belief.mekf, Measurement(mean, measurement[1]), belief.waiting_s)
-        none = 0.0 * belief.waiting_s
-        return Driven(moved._replace(w_B=moved.w_B + gyro.in_body(ahead, 0.0 * ahead)), none, none)
+        w_B = moved.w_B + gyro.in_body(ahead, 0.0 * ahead)
+        return Driven(moved._replace(w_B=w_B), 0.0 * belief.waiting_s, bridged_s)
 
     def bridged(self, belief: Driven) -> Driven:
         """Move over the time since the last sample, at its rate."""
         held = Measurement(self._last(belief), 1.0 + 0.0 * belief.waiting_s)
         moved = self.mekf.predict(belief.mekf, held, belief.waiting_s)
-        return Driven(moved, 0.0 * belief.waiting_s, belief.bridged_s + belief.waiting_s)
+        return Driven(moved, 0.0 * belief.waiting_s, _bridged(belief.waiting_s, belief.bridged_s))
 
     def _last(self, belief: Driven) -> Array:
         """Return the last sample, or what a gyro would say that goes on as before."""
@@ -143,17 +145,23 @@ def _begun(n: int) -> Kernel:
     return begun
 
 
-@batched("(3),(3),(),(),()->(3),(3)")
+@batched("(),()->()")
+def _bridged(waiting_s, bridged_s):
+    """Return the time that is bridged after a further bridge."""
+    return where(bridged_s < 0.0, bridged_s, bridged_s + waiting_s)
+
+
+@batched("(3),(3),(),(),()->(3),(3),()")
 def _mean(before, z, valid, waiting_s, bridged_s):
-    """Return the sample that stands for the time that is left of an interval, and by how much the last one is ahead.
+    """Return the sample for what is left of an interval, by how much the last one is ahead, and what is bridged.
 
     Over the whole interval the mean of both counts, of which the first part was bridged by the sample before:
-    (before + z)/2 (bridged + waiting) = before bridged + mean waiting.
+    (before + z)/2 (bridged + waiting) = before bridged + mean waiting. The first sample of all stands for itself.
     """
     half = 0.5 * (z - before)
     share = where(waiting_s > 0.0, bridged_s / where(waiting_s > 0.0, waiting_s, 1.0), 0.0)
-    off = (1.0 - share) * half
-    return z - off, where(valid > 0.0, off, 0.0)
+    off = where(bridged_s < 0.0, 0.0, (1.0 - share) * half)
+    return z - off, where(valid > 0.0, off, 0.0), where((valid > 0.0) | (bridged_s >= 0.0), 0.0, bridged_s)
 
 
 @batched("(4),(3),()->(4)")

@@ -18,7 +18,7 @@ from gnc.models.sensors import mounting
 from gnc.models.sensors.gyro import ROOT_HOUR
 from gnc.models.sensors.interface import Measurement
 from gnc.models.sensors.mounting import ALIGNED, ZERO
-from gnc.models.sensors.part import MountedSensorPart
+from gnc.models.sensors.part import ThreeAxisPart
 from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
@@ -72,7 +72,7 @@ def _measure(felt_B, chi_B, point_B, D_SB, bias, sigma, noise):
     return reading(z, all_below(abs(z), np.inf))
 
 
-class AccelerometerPart(MountedSensorPart):
+class AccelerometerPart(ThreeAxisPart):
     """A three-axis accelerometer on a craft that moves; its readings are recorded, no filter uses them."""
 
     kind: Literal["accelerometer"] = "accelerometer"
@@ -85,23 +85,18 @@ class AccelerometerPart(MountedSensorPart):
     """True bias of each axis, one sigma over the trials."""
     fixed_bias_m_s2: Vector3 = (0.0, 0.0, 0.0)
     """A bias that all trials have beside it, sensor axes."""
-    scale_percent: NonNegative = 0.0
-    """Error of the factor of each axis, one sigma over the trials."""
-    misalignment_deg: NonNegative = 0.0
-    """True misalignment about each axis, one sigma over the trials."""
     range_m_s2: Positive | None = None
     """What an axis reads at most."""
     quantum_m_s2: NonNegative = 0.0
     """Step of its readings; 0: continuous."""
-    shaping: ClassVar[frozenset[str]] = MountedSensorPart.shaping | {"point_m"}
+    shaping: ClassVar[frozenset[str]] = ThreeAxisPart.shaping | {"point_m"}
 
     def truth(self, name: str, draws: Draws) -> Accelerometer:
         """Return the accelerometer of each trial."""
         return dataclasses.replace(
             self.belief(),
             bias=draws.vector(f"{name} bias", self.bias_m_s2) + np.array(self.fixed_bias_m_s2),
-            scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent)),
-            misalignment=draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg)),
+            **self.errors(name, draws),
         )
 
     def belief(self) -> Accelerometer:

@@ -17,7 +17,7 @@ from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import over_rate, rate
 from gnc.models.sensors.interface import Measurement, Prediction
 from gnc.models.sensors.mounting import ALIGNED, ZERO
-from gnc.models.sensors.part import MountedSensorPart
+from gnc.models.sensors.part import ThreeAxisPart
 from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
@@ -109,7 +109,7 @@ def _predict(w_B, D_SB, bias):
 ROOT_HOUR = 60.0  # sqrt(3600 s)
 
 
-class GyroPart(MountedSensorPart):
+class GyroPart(ThreeAxisPart):
     """A three-axis gyro with a constant bias."""
 
     kind: Literal["gyro"] = "gyro"
@@ -121,10 +121,6 @@ class GyroPart(MountedSensorPart):
     """True bias of each axis, one sigma over the trials."""
     fixed_bias_deg_s: Vector3 = (0.0, 0.0, 0.0)
     """A bias that all trials have beside it, sensor axes."""
-    scale_percent: NonNegative = 0.0
-    """Error of the factor of each axis, one sigma over the trials."""
-    misalignment_deg: NonNegative = 0.0
-    """True misalignment about each axis, one sigma over the trials."""
     range_deg_s: Positive | None = None
     """Beyond this rate of an axis it says nothing, or reads the range where it saturates."""
     saturates: bool = False
@@ -138,8 +134,7 @@ class GyroPart(MountedSensorPart):
         return dataclasses.replace(
             self.belief(),
             bias=bias,
-            scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent)),
-            misalignment=draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg)),
+            **self.errors(name, draws),
         )
 
     def belief(self) -> Gyro:

@@ -19,7 +19,7 @@ from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
 from gnc.models.sensors.mounting import ALIGNED, ZERO
-from gnc.models.sensors.part import MountedSensorPart
+from gnc.models.sensors.part import ThreeAxisPart
 from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
@@ -120,7 +120,7 @@ def _predict(n: int) -> Kernel:
     return predict
 
 
-class MagnetometerPart(MountedSensorPart):
+class MagnetometerPart(ThreeAxisPart):
     """A three-axis magnetometer."""
 
     kind: Literal["magnetometer"] = "magnetometer"
@@ -133,10 +133,6 @@ class MagnetometerPart(MountedSensorPart):
     """True bias of each axis, one sigma over the trials."""
     fixed_bias_nT: Vector3 = (0.0, 0.0, 0.0)
     """A bias that all trials have beside it, sensor axes."""
-    scale_percent: NonNegative = 0.0
-    """Error of the factor of each axis, one sigma over the trials."""
-    misalignment_deg: NonNegative = 0.0
-    """True misalignment about each axis, one sigma over the trials."""
     soft_iron_percent: NonNegative = 0.0
     """What iron on board makes of the field: each entry of a symmetric matrix, one sigma over the trials; the bias is
     hard iron."""
@@ -149,8 +145,7 @@ class MagnetometerPart(MountedSensorPart):
         return dataclasses.replace(
             self.belief(),
             bias=bias,
-            scale=draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent)),
-            misalignment=draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg)),
+            **self.errors(name, draws),
             soft_iron=draws.vector(f"{name} soft iron", 0.01 * np.asarray(self.soft_iron_percent), 6)[..., SYMMETRIC],
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from pydantic import field_validator, model_validator
 
 from gnc.config import NonNegative, Positive, Quaternion
@@ -75,3 +76,17 @@ class MountedSensorPart(SensorPart):
 
     q_BS: Quaternion = ALIGNED
     """Mounting: takes sensor components to body ones."""
+
+
+class ThreeAxisPart(MountedSensorPart):
+    """A sensor of a vector along three axes of its own, which are not quite what they should be."""
+
+    scale_percent: NonNegative = 0.0
+    """Error of the factor of each axis, one sigma over the trials."""
+    misalignment_deg: NonNegative = 0.0
+    """True misalignment about each axis, one sigma over the trials."""
+
+    def errors(self, name: str, draws: Draws) -> dict[str, Any]:
+        """Return scale error and misalignment of each trial."""
+        scale = draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent))
+        return {"scale": scale, "misalignment": draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg))}

@@ -18,28 +18,24 @@ Array = Any
 Probability = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Beacon(RelativePosition):
+class _Still:
+    """A sensor that measures the craft whatever surrounds it."""
+
+    def measure(self, truth: Any, env: Any, noise: Array, **bias: Array) -> Measurement:
+        """Measure the craft."""
+        return super().measure(truth, None, noise, **bias)  # type: ignore[misc]
+
+    def predict(self, x: Any, env: Any, **bias: Array) -> Prediction:
+        """Predict the measurement."""
+        return super().predict(x, None, **bias)  # type: ignore[misc]
+
+
+class Beacon(_Still, RelativePosition):  # type: ignore[misc]
     """The position of the craft, from a place in inertial space."""
 
-    def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
-        """Measure the craft, whatever surrounds it."""
-        return super().measure(truth, None, noise, bias)
 
-    def predict(self, x: Any, env: Any, bias: Array | None = None) -> Prediction:
-        """Predict the measurement."""
-        return super().predict(x, None, bias)
-
-
-class StationCamera(RelativePose):
+class StationCamera(_Still, RelativePose):
     """The pose of the craft, from a place in inertial space."""
-
-    def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:
-        """Measure the craft, whatever surrounds it."""
-        return super().measure(truth, None, noise)
-
-    def predict(self, x: Any, env: Any) -> Prediction:
-        """Predict the measurement."""
-        return super().predict(x, None)
 
 
 class StationPart(SensorPart):
