@@ -47,14 +47,6 @@ def lost(belief: Belief) -> Array:
     return ~np.isfinite(belief.q_IB[..., 0])
 
 
-def select(chosen: Array, first: Belief, second: Belief) -> Belief:
-    """Return the first belief where chosen, the second elsewhere, trial by trial."""
-    chosen = np.asarray(chosen)
-    pick = lambda a, b, core: np.where(chosen[(..., *(None,) * core)], a, b)  # noqa: E731
-    cores = (1, 1, 1, 1, 2, 1, 0, 0)
-    return Belief(*[pick(a, b, core) for a, b, core in zip(first, second, cores, strict=True)])
-
-
 def _placed(n: int, rows: Array) -> Array:
     """Return the unit matrix of n rows with those of the momentum replaced; rows has n - 3 columns."""
     T = identity(n)

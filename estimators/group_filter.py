@@ -141,7 +141,9 @@ class GroupFilter:
         counts = self._doubted(counts, self._given(belief), after, y, limits)
         return self._placed(belief, after, counts), Innovation(y, after.S, after.nis, after.used > 0.0)
 
-    def _doubted(self, counts: tuple[Array, ...], given: tuple[Array, ...], seen: After, y: Array, limits: Array) -> Any:
+    def _doubted(
+        self, counts: tuple[Array, ...], given: tuple[Array, ...], seen: After, y: Array, limits: Array
+    ) -> Any:
         """Return C, watch and recoveries after a sensor, where it was refused: computed only if it was in any trial."""
         kernel = doubt_kernel(self._space, self.size, y.shape[-1])
         return when(seen.refused > 0.0, kernel, (*counts, *given, seen.H, seen.R, y, limits), counts)

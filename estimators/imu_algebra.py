@@ -9,7 +9,8 @@ from numba import njit
 
 from gnc.estimators.imu_layout import BA, POS, SHOWN, TH, B, D, E, N, V
 
-STAMP = tuple(os.stat(path).st_mtime for path in sorted(Path(__file__).parent.glob("imu_*.py")))
+KERNELS = ("imu_algebra", "imu_backward", "imu_kernels", "imu_layout", "imu_magnetometer")
+STAMP = tuple(os.stat(Path(__file__).with_name(f"{name}.py")).st_mtime for name in KERNELS)
 
 
 def compiled(function):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,8 @@ GRAVITY = 9.81
 LONGEST_BLOCK_S = 0.035  # between two steps of the covariance where no magnetometer asks for more
 LEAST_MAG_S = 0.01  # a magnetometer has no more to tell than at 100 Hz, since the field itself is rough
 GAP_S = 0.5  # a step that is longer is a gap
+PUSHED = (0.1, 0.1, 0.2)  # [rad] by which 1 m/s^2 tilts an alignment, and turns it where the field dips by 63 deg
+LOST, IDLE = 0.5, 0.1  # [rad] that a body may have turned in a gap to be aligned anew, at its rate or [rad/s] at least
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,32 @@ class ImuFilter:
         memory[[k.NIS_MEAN, k.NIS_BACK, k.LAST_T, k.LAST_MAG]] = 3.0, k.UNEXPLAINED, np.nan, np.nan
         return k.State(q, x, np.diag(sd**2), np.zeros((3, 3)), np.zeros((3, 3)), memory)
 
+    def restarted(self, state: State, rows: Array) -> State:
+        """Return the state aligned by the rows behind a gap in which the body turned unseen; what lasts is kept.
+
+        Without a magnetometer the heading stays as it was, with the uncertainty of a turn.
+        """
+        f, m = np.nanmean(rows[:, 4:7], axis=0), rows[:, 7:10]
+        if self.with_field and np.isfinite(m).any():
+            new = self.start(rows[:, 4:7], m)
+        else:
+            tilted = quaternion.rotate(state.q, f)
+            axis = np.cross(tilted, [0.0, 0.0, 1.0])
+            turn = np.arctan2(np.sqrt(axis @ axis), tilted[2]) / max(float(np.sqrt(axis @ axis)), 1e-12)
+            new = self.start(rows[:, 4:7], np.zeros((1, 3)), quaternion.mul(quaternion.exp(turn * axis), state.q))
+            new.P[2, 2] = state.P[2, 2] + 1.0
+        new.P[range(3), range(3)] += np.square(
+            PUSHED
+        )  # it may be pushed just then, which a dip makes a turn of the heading
+        new.P[range(k.V, k.POS), range(k.V, k.POS)] = 1.0
+        lasting = np.r_[k.B : k.V, k.BA : k.D, k.TAU]
+        new.x[lasting], new.P[np.ix_(lasting, lasting)] = state.x[lasting], state.P[np.ix_(lasting, lasting)]
+        return new
+
     def samples(self, rows: Array, past: int) -> Samples:
         """Return rows (t, gyro, acc, mag) without the first `past` of them, which only tell whether the body rests."""
         rows = np.ascontiguousarray(rows, float)
-        rests = resting(rows[:, 1:4], rows[:, 4:7], past, RestSurvey(self.dt).window, self.noise)
+        rests = resting(rows[:, 1:4], np.nan_to_num(rows[:, 4:7]), past, RestSurvey(self.dt).window, self.noise)
         t, gyro, acc, mag = np.split(rows[past:], [1, 4, 7], axis=1)
         parts = [np.ascontiguousarray(part) for part in (t[:, 0], gyro, acc, mag * self.scale)]
         return Samples(*[*parts, rests])
@@ -133,16 +157,44 @@ def surveyed(rows: Array, dt: float, chunk: int = 16384) -> ImuNoise:
     return survey.noise()
 
 
+class Chunk(NamedTuple):
+    """Rows that are flown at once."""
+
+    start: int
+    end: int
+    fresh: bool  # behind a gap in which the body may have turned anywhere
+    final: bool  # before one, or at the end of the log
+
+
+def chunks(imu: ImuFilter, rows: Array, size: int) -> Iterator[Chunk]:
+    """Cut rows into chunks of so many, and at gaps in which the attitude is lost."""
+    start, fresh = 0, False
+    while start < len(rows):
+        end = min(start + size, len(rows))
+        part = np.asarray(rows[start : end + 1, :4], float)
+        step, rate = np.diff(part[:, 0]), np.sqrt((part[: len(part) - 1, 1:] ** 2).sum(axis=1))
+        lost = np.flatnonzero((step > imu.settings.gap) & (step * np.maximum(rate, IDLE) > LOST))
+        end = start + int(lost[0]) + 1 if len(lost) else end
+        yield Chunk(start, end, fresh, bool(len(lost)) or end == len(rows))
+        start, fresh = end, bool(len(lost))
+
+
 def passed(
-    imu: ImuFilter, rows: Array, chunk: int = 16384, q_IB: Array | None = None
-) -> Iterator[tuple[int, State, Told]]:
-    """Run over all rows; per chunk its first row, a copy of the state before it, and what is told."""
-    state, window = first_state(imu, rows, q_IB), RestSurvey(imu.dt).window
-    for start in range(0, len(rows), chunk):
+    imu: ImuFilter, rows: Array, size: int = 16384, q_IB: Array | None = None
+) -> Iterator[tuple[Chunk, State, Told]]:
+    """Run over all rows; per chunk a copy of the state before it, and what is told."""
+    state, head = first_state(imu, rows, q_IB), max(int(START_S / imu.dt), 1)
+    for chunk in chunks(imu, rows, size):
+        if chunk.fresh:
+            state = imu.restarted(state, np.asarray(rows[chunk.start : min(chunk.start + head, chunk.end)], float))
         before = type(state)(*(part.copy() for part in state))
-        past = min(start, window)
-        samples = imu.samples(rows[start - past : start + chunk], past)
-        yield start, before, imu.run(state, samples, start + chunk >= len(rows))
+        yield chunk, before, flown(imu, rows, chunk, state)
+
+
+def flown(imu: ImuFilter, rows: Array, chunk: Chunk, state: State, trace: Trace | None = None) -> Told:
+    """Take a chunk through the filter, which moves the state."""
+    past = 0 if chunk.fresh else min(chunk.start, RestSurvey(imu.dt).window)
+    return imu.run(state, imu.samples(rows[chunk.start - past : chunk.end], past), chunk.final, trace)
 
 
 def first_state(imu: ImuFilter, rows: Array, q_IB: Array | None = None) -> State:

@@ -29,6 +29,8 @@ from gnc.estimators.imu_layout import (
 )  # fmt: skip
 from gnc.estimators.imu_magnetometer import magnetic
 
+PUSHED = 4.0  # [m^2/s^3] of the velocity while the accelerometer is silent
+
 
 @inlined
 def strapdown(state, w, acc, dt, turns, R):
@@ -37,15 +39,22 @@ def strapdown(state, w, acc, dt, turns, R):
     if turns:
         turn(state.q, w[0] * dt, w[1] * dt, w[2] * dt, False)
     matrix(state.q, R)
+    for i in range(3):
+        for j in range(3):
+            state.SR[i, j] += R[i, j] * dt
+    m[ELAPSED] += dt
+    m[RATE2] += dt * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    if np.isnan(acc[0]):  # nobody sees how the body is pushed
+        for i in range(2):
+            x[POS + i] += dt * x[V + i]
+            state.P[V + i, V + i] += PUSHED * dt
+        return
     a, b, c = acc[0] - x[BA], acc[1] - x[BA + 1], acc[2] - x[BA + 2]
     f = (
         R[0, 0] * a + R[0, 1] * b + R[0, 2] * c,
         R[1, 0] * a + R[1, 1] * b + R[1, 2] * c,
         R[2, 0] * a + R[2, 1] * b + R[2, 2] * c,
     )
-    for i in range(3):
-        for j in range(3):
-            state.SR[i, j] += R[i, j] * dt
     for i in range(2):
         x[POS + i] += dt * (x[V + i] + 0.5 * dt * f[i])
         x[V + i] += dt * f[i]
@@ -56,8 +65,6 @@ def strapdown(state, w, acc, dt, turns, R):
     S[1, 2] -= f[0] * dt
     S[2, 0] -= f[1] * dt
     S[2, 1] += f[0] * dt
-    m[ELAPSED] += dt
-    m[RATE2] += dt * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""A first attitude from vectors, with its covariance, and the start of trials that are lost in space.
+"""A first attitude from vectors, with its covariance.
 
 All vectors are directions: b_B as measured (any length), r_I as known, sigma the noise of each component [rad]. The
 covariance is that of a, q = q^ exp(a/2), in body axes. Directions that are parallel give infinities or NaN.
@@ -15,11 +15,8 @@ import numpy as np
 from gnc import quaternion
 from gnc.batch import Kernel, batched, where
 from gnc.errors import InputError
-from gnc.estimators.attitude_belief import Belief, lost, select
-from gnc.estimators.mekf import Mekf
 from gnc.linalg import array, block, cross, det3, identity, inv3, zeros
 from gnc.models.sensors import FineSunSensor, Magnetometer, VectorSensor
-from gnc.models.states import AttitudeState
 
 Array = Any
 
@@ -115,18 +112,6 @@ def _largest(K):
 def attitude_covariance(C_attitude, sigma_rate):
     """Return the covariance over (a, dw) of an attitude and a rate that is known to sigma_rate [rad/s] per axis."""
     return block([[C_attitude, zeros(3, 3)], [zeros(3, 3), (sigma_rate * sigma_rate) * identity(3)]])
-
-
-def restart(
-    mekf: Mekf, belief: Belief, x: AttitudeState, C: Array, extras: Array = (), C_extras: Any = None, where: Any = None
-) -> Belief:
-    """Start trials anew, those that are lost unless `where` says which; `Belief.recoveries` counts it.
-
-    x and C are as in `Mekf.start`, from `triad` or `quest`. The wheels' momentum is kept: it is known.
-    """
-    chosen = np.asarray(lost(belief) if where is None else where) & np.isfinite(x.q_IB[..., 0])
-    fresh = mekf.start(x, C, belief.rho_B, extras, C_extras)
-    return select(chosen, fresh._replace(recoveries=belief.recoveries + 1.0), belief)
 
 
 def observed_vector(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, Array]:

@@ -61,7 +61,9 @@ def agreed(watch, idle, used, H, R, patience_s):
     kept, most = _fading(agreed_s, patience_s), patience_s / LEAST
     W = [kept * w + H[:, i] @ weighted[:, j] for (i, j), w in zip(_triangle(H.shape[1]), watch[3:], strict=True)]
     doubt = maximum(watch[0] - FORGIVEN * minimum(agreed_s, most), 0.0)
-    return array([where(took, doubt, watch[0]), refused_s, where(took, 0.0, agreed_s), *where(took, array(W), watch[3:])])
+    return array(
+        [where(took, doubt, watch[0]), refused_s, where(took, 0.0, agreed_s), *where(took, array(W), watch[3:])]
+    )
 
 
 def refused(watch, y, H, R, bend, gate, patience_s):

@@ -62,6 +62,6 @@ def _core_of_constants(first: np.ndarray, second: np.ndarray) -> tuple[int, ...]
     """Return the shape of two constants if they are vectors of one trial; None: the number of trials tells.
 
     What flight software makes while it is recorded has no axis of trials, so that with four trials a quaternion looks
-    like one number for each. Numbers of few trials that are taken for a vector are refused later, and Python flies them.
+    like one number for each. Numbers of few trials taken for a vector are refused later, and Python flies them.
     """
     return first.shape if first.shape == second.shape and first.ndim == 1 and len(first) <= LONGEST_VECTOR else None

@@ -73,7 +73,7 @@ class Quiet:
         return values.reshape(*values.shape[:2], -1)
 
     def fit(self, name: str) -> tuple[Array, Array]:
-        """Return the slopes (times, size, drawn) of a signal by least squares, and what they leave (trials, times, size)."""
+        """Return the slopes (times, size, drawn) of a signal by least squares, and the rest (trials, times, size)."""
         if name not in self._fits:
             y = self.of(name)
             y = np.nan_to_num(y - np.nanmean(y, axis=0))
@@ -127,7 +127,7 @@ class Covariance:
         return shares
 
     def _believed_over(self, signal: str, flights: Sequence[LinearResult]) -> Array:
-        """Return the variance (trials, times, size) that filters believe in trials without noise, over that in flights."""
+        """Return the variance (trials, times, size) believed in trials without noise, over that in flights."""
         companion = self.companion(signal)
         if not companion:
             return np.ones((1, *self.flights[0].nominal[signal].shape))
@@ -137,7 +137,7 @@ class Covariance:
         return np.where(np.isfinite(ratio), ratio, 1.0)
 
     def companion(self, signal: str) -> str:
-        """Return the signal of what the filter believes of an error, or of another error of the craft in the same unit."""
+        """Return what the filter believes of an error, or of another error of the craft in the same unit."""
         known, first = self.flights[0].sigma_of, self.flights[0].nominal
         alike = [signal, *(s for s in known if s.split(".")[0] == signal.split(".")[0] and _unit(s) == _unit(signal))]
         fitting = [known[s] for s in alike if "error" in signal and known.get(s, "") in first]
@@ -259,15 +259,15 @@ def _one(mission: Mission, seed: int, trial: int) -> LinearResult:
 
 
 @contextmanager
-def _workers(count: int) -> Iterator[Callable[..., Any]]:
+def mapping(workers: int) -> Iterator[Callable[..., Any]]:
     """Give a `map` that works in processes whose BLAS has one thread, or in this one."""
-    if count < 1:
+    if workers < 1:
         yield map
         return
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
-        with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             yield pool.map
     finally:
         for name, value in before.items():
@@ -290,7 +290,7 @@ def covariance(
     """Carry covariances along typical flights, as many as it takes until the answer stands, or the most allowed."""
     refuse(mission)
     seed = mission.run.seed if seed is None else seed
-    with _workers(workers) as mapped:
+    with mapping(workers) as mapped:
         (first,) = mapped(partial(_one, mission, seed), [0])
         found = Covariance(mission, seed, [first], quiet_trials(mission, first, seed))
         found.linearity = _linearity(found)

@@ -69,8 +69,15 @@ def report(
     found: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
 ) -> dict[str, Any]:
     """The outcome for machines."""
+    outputs, budget = {}, {}
+    for signal in errors(found):
+        believed, sigma = found.believed(signal), np.sqrt(np.diagonal(found.total(signal), axis1=1, axis2=2))
+        outputs[signal] = {"time": found.time, "sigma": sigma, "believed": believed}
+        budget[signal] = found.budget(signal, np.ones(len(found.time), bool))
     return {
-        "mission": found.mission.name,
+        "scenario": found.mission.name,
+        "outputs": outputs,
+        "budget": budget,
         "seed": found.seed,
         "flights": [f.trial for f in found.flights],
         "linearity": found.linearity,
@@ -177,4 +184,4 @@ def _draw(figure: Figure, found: Covariance, signal: str) -> None:
     colours = [*COLOURS, *(f"{0.2 + 0.6 * i / max(len(order), 1):.2f}" for i in range(len(order)))]
     bottom.stackplot(t, [100.0 * shares[n] / whole for n in order], labels=order, colors=colours[: len(order)])
     bottom.set(xlabel="time [s]", ylabel="share of the variance [%]", ylim=(0, 100), xlim=(t[0], t[-1]))
-    bottom.legend(fontsize=7, ncols=2, loc="upper right")
+    bottom.legend(fontsize=7, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.2))

@@ -27,7 +27,7 @@ Array = Any
 HEAD = 60  # lines in which the data begin
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 UNIT = re.compile(r"[\[(].*[\])]|-|1|%|°.*|[uµmnk]?(s|m|T|g|g0|rad|deg|Hz|V|A|K|N|G|gauss)([ */.^]?-?[\w^()-]+)*")
-CSV_BLOCK = 1 << 21  # bytes read at a time
+READ_BYTES = 1 << 21  # at a time
 NULLS = ["", "NA", "N/A", "null", "NULL", "None", "-", "nan", "NaN", "NAN"]
 
 
@@ -52,7 +52,7 @@ class CsvTable:
             self.path,
             read_options=pyarrow.csv.ReadOptions(
                 use_threads=False,
-                block_size=CSV_BLOCK,
+                block_size=READ_BYTES,
                 column_names=self.columns,
                 skip_rows=self._skipped,
                 encoding="latin1",  # in which any byte is a character: a corrupt one costs its row
@@ -83,7 +83,7 @@ class ParquetTable:
     malformed = 0
 
     def __init__(self, path: Path) -> None:
-        self._file = pyarrow.parquet.ParquetFile(path)
+        self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES)  # else: all at once
         self.columns = list(self._file.schema_arrow.names)
         if len(set(self.columns)) < len(self.columns):
             raise InputError(f"{path}: two columns have the same name; give each its own")

@@ -29,6 +29,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     rest = session.evidence.at_rest()
     truth = session.config.truth
     noise = dataclasses.asdict(session.runner.noise) if isinstance(session.runner, ImuRunner) else None
+    axes = [score.turned(estimates, session.config.score)] if truth is not None and not truth.aligned else []
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
     return {
         "replay": str(log),
@@ -46,7 +47,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "noise": noise,
         "motion": _motion(session),
         "hints": tuning.hints(session.config.filter.kind, sensors, rest, plausibility.spreads(session.evidence)),
-        "warnings": [*_warnings(data), *plausibility.doubts(session.evidence)],
+        "warnings": [*_warnings(data), *plausibility.doubts(session.evidence), *filter(None, axes)],
         "failures": _failures(sensors),
         "timing": {
             "seconds": session.seconds,

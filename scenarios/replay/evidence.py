@@ -32,6 +32,8 @@ class Evidence:
         self.config, self.streams = config, streams
         self.sections = [sections.get(stream.name) for stream in streams]
         self.spans = [[np.inf, -np.inf] for _ in streams]
+        self.stuck = [(0.0, 0.0)] * len(streams)  # for how long a sensor repeated itself at most, and from when on
+        self.repeats = [0] * len(streams)  # how often it did
         self._first: list[list[Measurements]] = [[] for _ in streams]
         self._rest: list[list[Measurements]] = [[] for _ in streams]
 
@@ -42,6 +44,10 @@ class Evidence:
             if not len(m.t):
                 continue
             self.spans[i] = [min(self.spans[i][0], m.t[0]), max(self.spans[i][1], m.t[-1])]
+            change = np.flatnonzero(np.append(True, (m.z[1:] != m.z[:-1]).any(axis=1)))
+            held = m.t[np.append(change[1:] - 1, len(m.t) - 1)] - m.t[change]
+            self.stuck[i] = max(self.stuck[i], (float(held.max()), float(m.t[change[held.argmax()]])))
+            self.repeats[i] += len(m.t) - len(change)
             if sum(len(p.t) for p in self._first[i]) < ROWS:
                 self._first[i].append(m)
             if rest is not None and sum(len(p.t) for p in self._rest[i]) < REST_ROWS:

@@ -17,7 +17,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.errors import InputError
-from gnc.estimators.imu_filter import ImuFilter, passed, surveyed
+from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed
 from gnc.estimators.imu_smoother import smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
@@ -82,27 +82,26 @@ class ImuRunner:
         terms, t = [], np.zeros(0)
         for config in self.candidates:
             parts = list(self._forwards(self._built(rows, config), rows, CHUNK))
-            t = np.concatenate([rows[start + told.row, 0] for start, _, told in parts])
+            t = np.concatenate([rows[chunk.start + told.row, 0] for chunk, _, told in parts])
             terms.append([-0.5 * (told.nis + np.linalg.slogdet(told.S)[1]) for _, _, told in parts])
         self.told(t, np.stack([np.concatenate(x) for x in terms], axis=1))
 
     def _filter(self, rows: Array) -> None:
-        imu, output, starts = self._built(rows, self._config), self._config.output, list[tuple[int, Any]]()
-        chunk = self._chunk(imu.dt)
-        for start, before, told in self._forwards(imu, rows, chunk):
-            self._innovations(rows[start : start + chunk, 0], told, imu)
+        imu, output, starts = self._built(rows, self._config), self._config.output, list[tuple[Chunk, Any]]()
+        for chunk, before, told in self._forwards(imu, rows, self._chunk(imu.dt)):
+            self._innovations(rows[chunk.start : chunk.end, 0], told, imu)
             if output.smooth:
-                starts.append((start, before))
+                starts.append((chunk, before))
             else:
-                self._estimates(rows, start, told, imu)
+                self._estimates(rows, chunk, told, imu)
         if not output.smooth:
             return
         back = Spool(self._folder)
-        for start, told in smoothed(imu, rows, starts, None if output.lag_s is None else 1):
-            back.append((start, told))
+        for chunk, told in smoothed(imu, rows, starts, None if output.lag_s is None else 1):
+            back.append((chunk, told))
         for i in range(len(back) - 1, -1, -1):
-            start, told = back[i]
-            self._estimates(rows, start, told, imu)
+            chunk, told = back[i]
+            self._estimates(rows, chunk, told, imu)
 
     def _chunk(self, dt: float) -> int:
         """Return the rows of a chunk: with a lag, as many as it has."""
@@ -125,17 +124,17 @@ class ImuRunner:
         constants = {"sigma_p": chosen.reach_m, "tau_p": chosen.stroke_s}
         return ImuFilter(dt, noise, self._mounted is not None, constants)
 
-    def _forwards(self, imu: ImuFilter, rows: Array, chunk: int) -> Iterator[tuple[int, Any, Any]]:
+    def _forwards(self, imu: ImuFilter, rows: Array, size: int) -> Iterator[tuple[Chunk, Any, Any]]:
         q_IB = self._config.start.q_IB
-        return passed(imu, rows, chunk, None if q_IB is None else np.array(q_IB))
+        return passed(imu, rows, size, None if q_IB is None else np.array(q_IB))
 
     def _innovations(self, t: Array, told: Any, imu: ImuFilter) -> None:
         if len(told.row):
             scaled = told.y / imu.scale, told.S / imu.scale**2
             self._results.innovations(0, t[told.row], (*scaled, told.nis, np.ones(len(told.row))))
 
-    def _estimates(self, rows: Array, start: int, told: Any, imu: ImuFilter) -> None:
-        columns = {"t": np.array(rows[start : start + len(told.q), 0])}
+    def _estimates(self, rows: Array, chunk: Chunk, told: Any, imu: ImuFilter) -> None:
+        columns = {"t": np.array(rows[chunk.start : chunk.end, 0])}
         columns |= {"q_IB": told.q, "w_B": told.w, "bias": told.bias}
         if self._mounted is not None:
             columns |= {"magnet_B": told.magnet[:, :3] / imu.scale, "magnet_I": told.magnet[:, 3:] / imu.scale}

@@ -156,8 +156,9 @@ def _place(c: Channel, m: Measurements) -> Array | None:
 class Pairing:
     """Puts gyro and accelerometer together, and tells when the body rests: blocks in, blocks out."""
 
-    def __init__(self, replay: config.Replay, stream: Stream) -> None:
-        (gyro, acc), self._stream = driving(replay), stream
+    def __init__(self, replay: config.Replay, streams: Sequence[Stream]) -> None:
+        (gyro, acc), (self._gyro, self._acc, *_) = driving(replay), streams
+        self._blind = replay.filter.kind == "imu"  # goes on without an accelerometer
         self._turns = np.array(gyro.q_BS), np.array(acc.q_BS)
         self._rests = getattr(replay.filter, "rest_sigma_m_s", 0.0) > 0.0
         self._walks = np.array([gyro.arw, acc.vrw]) if self._rests else None
@@ -171,9 +172,11 @@ class Pairing:
         self._last = known[-1:]
         place = np.searchsorted(known[:, 0], gyro.t + SAME_S, side="right") - 1
         ready = place >= 0
-        self._stream.counts["before start"] += int((~ready).sum())
+        self._gyro.counts["before start"] += int((~ready).sum())
+        stale = (gyro.t - known[place, 0])[ready] > self._acc.gap_steps * (self._acc.step_s or np.inf)
         z = np.concatenate([quaternion.rotate(self._turns[0], gyro.z[ready]), known[place[ready], 1:]], axis=1)
-        both = Measurements(gyro.t[ready], z, gyro.valid[ready], gyro.row[ready])
+        z[stale & self._blind, 3:] = np.nan
+        both = Measurements(gyro.t[ready], z, gyro.valid[ready] & (~stale | self._blind), gyro.row[ready])
         sensed, rest = others[: len(others) - truth], [self._rest(both)] if self._rests else []
         return Block([both, *sensed, *rest, *others[len(others) - truth :]], block.until)
 

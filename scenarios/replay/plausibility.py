@@ -1,8 +1,8 @@
 """Doubts on units, signs, rates and frames, from what the quantities of a log say of each other.
 
 None of these needs a filter: lengths of gravity and of the Earth's field, the angle between two directions against that
-of their references, the gyro against a differentiated attitude, and the spans of the clocks. A doubt is a sentence; it
-changes nothing.
+of their references, the gyro against a differentiated attitude and against how directions move, sensors that repeat
+themselves, and the spans of the clocks. A doubt is a sentence; it changes nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ GRAVITY, EARTH_FIELD = (9.0, 10.6), (15e-6, 80e-6)  # plausible lengths [m/s^2],
 ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
 TURNING = 0.05  # [rad/s] below which rates tell nothing
+SWING_S, SWUNG, OFTEN = (0.05, 0.1, 0.2), 0.1, 0.2  # [s] over which directions move by a share of their length, often
+FOLLOWS, SWINGS = 0.4, (0.7, 1.4)  # share of that motion which a gyro explains at least, and at which ratio of rates
+STUCK_S = 1.0  # for which a sensor repeats itself to be doubted
 SPANS = 1.2  # ratio of two clocks' spans from which a rate is doubted
 
 
@@ -32,7 +35,14 @@ def doubts(evidence: Evidence) -> list[str]:
     gyros = [x for x in seen if _kind(x[0]) == "gyro"]
     turned = [x for x in seen if _kind(x[0]) in ("attitude", "pose", "truth")]
     said += [line for gyro in gyros for attitude in turned for line in _rates(gyro, attitude)]
-    return said + _clocks(evidence)
+    fields = [x for x in seen if _kind(x[0]) == "magnetometer" or (_kind(x[0]) == "vector" and not _moving(x[0]))]
+    said += [line for gyro in gyros for field in fields for line in _swings(gyro, field, orbit)]
+    return [*said, *_stuck(evidence), *_clocks(evidence)]
+
+
+def _moving(sensor: Any) -> bool:
+    """Tell whether a direction moves in inertial space, or may."""
+    return isinstance(sensor.reference, str) or isinstance(sensor.reference[0], str)
 
 
 def spreads(evidence: Evidence) -> dict[str, float]:
@@ -59,6 +69,53 @@ def _lengths(sensor: Any, z: Array, orbit: bool) -> list[str]:
     if _kind(sensor) == "magnetometer" and not orbit and not EARTH_FIELD[0] < length < EARTH_FIELD[1]:
         return [f"{sensor.name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"]
     return []
+
+
+def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
+    """Compare a gyro with how a direction m moves, dm = -s turn x (m - c); c is a magnet on the body, s should be 1."""
+    (g, t_g, w), (f, t, z) = gyro, field
+    m = z[:, :3] if f.kind == "vector" else quaternion.rotate(f.q_BS, z[:, :3])
+    lag, good = _swung(t, m)
+    if orbit or good.sum() < 50 or len(t_g) < 3:
+        return []
+    swept = np.cumsum(quaternion.rotate(g.q_BS, w[:, :3]) * np.diff(t_g, prepend=t_g[0])[:, None], axis=0)
+    swept = np.stack([np.interp(t, t_g, swept[:, i]) for i in range(3)], axis=1)
+    turn, dm, middle = swept[lag:] - swept[:-lag], m[lag:] - m[:-lag], 0.5 * (m[lag:] + m[:-lag])
+    axes = [np.cross(turn[good], axis).ravel() for axis in np.eye(3)]
+    A, b = np.stack([-np.cross(turn[good], middle[good]).ravel(), *axes], axis=1), dm[good].ravel()
+    x = np.linalg.lstsq(A, b, rcond=None)[0]
+    share, slope = 1.0 - float(((A @ x - b) ** 2).sum() / (b @ b)), float(x[0])
+    if share < FOLLOWS:
+        return [
+            f"{g.name} does not turn as {f.name} swings ({share:.2f} of it): check the axes of both, units and signs"
+        ]
+    told = f"{g.name} turns {1.0 / slope:.3g} times as fast as {f.name} swings: check unit, signs, axes and rates"
+    return [] if SWINGS[0] < slope < SWINGS[1] else [told]
+
+
+def _swung(t: Array, m: Array) -> tuple[int, Array]:
+    """Return the least lag over which a direction often moves noticeably, and from which samples on it does."""
+    length, step = np.median(np.sqrt((m * m).sum(axis=1))), np.median(np.diff(t)) if len(t) > 1 else 1.0
+    lag, good = 1, np.zeros(0, bool)
+    for swing_s in SWING_S:
+        lag = max(round(swing_s / max(float(step), 1e-9)), 1)
+        dm = m[lag:] - m[:-lag]
+        good = (np.sqrt((dm * dm).sum(axis=1)) > SWUNG * length) & (t[lag:] - t[:-lag] < 2.0 * lag * step)
+        if good.sum() > OFTEN * len(t):
+            break
+    return lag, good
+
+
+def _stuck(evidence: Evidence) -> list[str]:
+    """Doubt sensors with noise that say the same for long, if they usually do not."""
+    said = []
+    parts = (evidence.streams, evidence.sections, evidence.spans, evidence.stuck, evidence.repeats)
+    for stream, section, (a, b), (held, since), n in zip(*parts, strict=True):
+        noisy = section is not None and _kind(section) in ("gyro", "accelerometer", "magnetometer")
+        if noisy and STUCK_S < held < b - a and n * (stream.step_s or 0.0) < 2.0 * held:
+            name = stream.name.removeprefix("sensors.")
+            said.append(f"{name}: says the same for {held:.3g} s from {since:.6g} s on: it may have been dead")
+    return said
 
 
 def _clocks(evidence: Evidence) -> list[str]:
@@ -128,7 +185,7 @@ def _rates(gyro: Seen, attitude: Seen) -> list[str]:
     if not SLOPE[0] < slope < SLOPE[1]:
         likely = " (57.3 is between rad/s and deg/s)" if 45.0 < max(slope, 1.0 / slope) < 72.0 else ""
         return [f"{gyro[0].name} turns {slope:.3g} times as fast as {name}: check its unit and the rates{likely}"]
-    agreement = float(np.median((w[good] * rate[good]).sum(axis=1) / (sizes * speed[good])))
+    agreement = float(np.median((w[good] * rate[good]).sum(axis=1) / np.maximum(sizes * speed[good], 1e-12)))
     if getattr(attitude[0], "align", False) or agreement > 0.7:
         return []
     return [

@@ -147,7 +147,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     results = Results(folder, filter_, [c.name for c in correcting], track, config.output)
     runner = _runner(config, filter_, correcting, streams[: len(streams) - (track is not None)], results, folder)
     session = Session(config, feeds, streams, correcting, filter_, results, runner, track, dropped, model)
-    session.pairing = Pairing(config, streams[0]) if paired else None
+    session.pairing = Pairing(config, streams) if paired else None
     return session
 
 

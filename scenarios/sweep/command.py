@@ -40,13 +40,14 @@ def sweep(
     folder = out or Path("out", "sweep", mission.name)
     way = sweeping.Way(by, trials, flights)
     with progress.bar(f"{len(chosen)} points") as moved:
-        outcomes = list(sweeping.sweep(mission, axes, chosen, way, folder, workers, moved))
+        missions = sweeping.built(mission, axes, chosen)
+        outcomes = list(sweeping.outcomes(missions, way.measure, way.tag, folder, workers, moved))
     data, names = show.dataset(axes, chosen, outcomes, grid=not latin), show.asked(mission, outcomes)
     files = show.write(folder, mission, data, axes, names)
     if as_json:
         at = [dict(zip((axis.pattern for axis in axes), point, strict=True)) for point in chosen]
         rows = [{"point": one, "metrics": metrics} for one, metrics in zip(at, outcomes, strict=True)]
-        print(display.as_json({"mission": mission.name, "by": by, "points": rows, "files": [str(f) for f in files]}))
+        display.tell({"mission": mission.name, "by": by, "points": rows, "files": [str(f) for f in files]})
         return
     show.show(axes, chosen, outcomes, names)
     for path in files:

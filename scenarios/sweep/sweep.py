@@ -10,26 +10,29 @@ import fnmatch
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gnc import check
 from gnc.config import digest, flat, override
 from gnc.errors import InputError
-from gnc.files import replacing
+from gnc.files import read_json, replacing
 from gnc.montecarlo import identity
+from gnc.scenarios.covariance.analysis import covariance, mapping
+from gnc.scenarios.covariance.predict import predictions
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.run import make_directory
+from gnc.scenarios.run import make_directory, try_directory
 from gnc.scenarios.trials import MissionFlight
 
 WAYS = ("covariance", "monte-carlo")
+MOST = 10_000  # points
 PREFIXES = ("", "craft.*.", "software.*.")
 
 
@@ -57,8 +60,10 @@ class Axis:
             return cls(pattern, keys, tuple(map(_value, values.split(","))))
         low, high, count = _number(text, parts[0]), _number(text, parts[1]), int(_number(text, (*parts, "5")[2]))
         log = parts[3:] == ["log"]
-        if len(parts) > 4 or (parts[3:] and not log) or not low < high or count < 2 or (log and low <= 0.0):
-            raise InputError(f"--over {text!r}: a range is LOW:HIGH[:COUNT[:log]], low below high, two values at least")
+        fits = low < high and 2 <= count <= MOST and not (log and low <= 0.0)
+        if len(parts) > 4 or (parts[3:] and not log) or not fits:
+            what = f"low below high, 2 to {MOST} values"
+            raise InputError(f"--over {text!r}: a range is LOW:HIGH[:COUNT[:log]], {what}")
         spaced = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
         return cls(pattern, keys, tuple(spaced.tolist()), (low, high))
 
@@ -69,8 +74,8 @@ class Axis:
 
 def _value(text: str) -> Any:
     try:
-        return float(Fraction(text.strip()))
-    except (ValueError, ZeroDivisionError):
+        return check.number(text)
+    except ValueError:
         return text.strip()
 
 
@@ -83,6 +88,8 @@ def _number(option: str, text: str) -> float:
 
 def points(axes: Sequence[Axis], latin: int = 0, seed: int = 0) -> list[tuple[Any, ...]]:
     """Return the points: all of a grid, or so many of a Latin hypercube."""
+    if (count := latin or math.prod(len(axis.values) for axis in axes)) > MOST:
+        raise InputError(f"--over: {count} points are too many; a sweep has at most {MOST}")
     if not latin:
         return list(itertools.product(*(axis.values for axis in axes)))
     from scipy.stats import qmc
@@ -101,52 +108,56 @@ class Way:
     trials: int = 100
     flights: int = 4
 
+    @property
+    def tag(self) -> str:
+        """What outcomes of this way are kept under."""
+        return f"{self.by}-{self.trials}-{self.flights}"
+
     def measure(self, mission: Mission) -> dict[str, float]:
         """Return the value of every requirement, and the probability that a trial meets each."""
         if self.by == "monte-carlo":
             flight = mission.fly(self.trials, judged_only=True)
             success = {"success": float(flight.verdict.success.mean())}
             return {**{k: float(v) for k, v in flight.verdict.metrics.items()}, **success}
-        from gnc.scenarios.covariance import analysis, predict
-
-        found = analysis.covariance(mission, most=self.flights, workers=0)
-        told, _ = predict.predictions(found, derivatives=False)
+        told, _ = predictions(covariance(mission, most=self.flights, workers=0), derivatives=False)
         met = {f"P({p.name})": p.probability for p in told if np.isfinite(p.probability)}
         return {**{p.name: float(p.value) for p in told}, **met}
 
 
-def _measured(way: Way, folder: Path, mission: Mission) -> dict[str, float]:
+Measure = Callable[[Mission], dict[str, Any]]
+
+
+def _measured(measure: Measure, tag: str, folder: Path, mission: Mission) -> dict[str, Any]:
     """Measure a point, or read what the same software has measured before."""
     software = json.dumps(identity.software(MissionFlight(mission, mission.run.seed)), sort_keys=True)
     code = hashlib.sha256(software.encode()).hexdigest()[:12]
-    path = folder / f"{way.by}-{way.trials}-{way.flights}-{digest(mission)[:20]}-{code}.json"
-    if path.exists():
-        try:
-            stored: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+    path = folder / f"{tag}-{digest(mission)[:20]}-{code}.json"
+    with suppress(InputError):  # not there, or damaged: measured again
+        stored = read_json(path, 1 << 20, "a point of a sweep")
+        if isinstance(stored, dict):
             return stored
-        except ValueError:
-            pass  # damaged: measured again
-    outcome = way.measure(mission)
+    outcome = measure(mission)
+    make_directory(folder)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(outcome), encoding="utf-8")
     return outcome
 
 
-def sweep(
-    mission: Mission, axes: Sequence[Axis], chosen: Sequence[tuple[Any, ...]], way: Way, folder: Path, workers: int,
+def outcomes(
+    missions: Sequence[Mission], measure: Measure, tag: str, folder: Path, workers: int,
     progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Mapping[str, float]]:  # fmt: skip
-    """Give what every point is worth, in order; all points are built first, so that bad input shows itself."""
-    settings = [[s for axis, v in zip(axes, point, strict=True) for s in axis.settings(v)] for point in chosen]
-    missions = [override(mission, one) for one in settings]
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Give what every mission is worth, in order; what is measured is kept in the folder under a tag."""
     store = folder / "points"
-    make_directory(store)
-    job = partial(_measured, way, store)
-    if workers < 2:
-        results: Iterator[Any] = map(job, missions)
-    else:
-        results = ProcessPoolExecutor(workers, get_context("spawn")).map(job, missions)
-    for done, outcome in enumerate(results, 1):
-        if progress is not None:
-            progress(done, len(missions))
-        yield outcome
+    try_directory(store)
+    with mapping(workers if workers > 1 else 0) as mapped:
+        for done, outcome in enumerate(mapped(partial(_measured, measure, tag, store), missions), 1):
+            if progress is not None:
+                progress(done, len(missions))
+            yield outcome
+
+
+def built(mission: Mission, axes: Sequence[Axis], chosen: Sequence[tuple[Any, ...]]) -> list[Mission]:
+    """Return the mission of every point, so that bad input shows itself before anything flies."""
+    settings = [[s for axis, v in zip(axes, point, strict=True) for s in axis.settings(v)] for point in chosen]
+    return [override(mission, one) for one in settings]

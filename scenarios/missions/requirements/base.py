@@ -114,9 +114,11 @@ class Judged:
         return self.modes[craft][int(here[k])], f" since {time[first]:g} s" if first else ""
 
     def _waited(self, craft: str, i: int, k: int, way: Any) -> str:
-        """Say that a guard was never true, or not for long enough."""
+        """Say that a guard was never true, or not for long enough, or in an earlier time of the mode only."""
         name = f"{craft}.guard_s"
         held = float(self.flight[name].values[i, -1, k]) if name in self.flight else 0.0
+        if held and held >= way.for_s:
+            return f"{way.when} was true earlier, and not since"
         return f"{way.when} was true for {held:g} s of {way.for_s:g} s" if held else f"{way.when} was not true"
 
     def in_mode(self, i: int, k: int) -> str:
