@@ -21,19 +21,20 @@ SIZES = (4, 16, 64, 128)
 PICTURE = Path(__file__).with_name("multibody.png")
 
 
-def costs(bodies: int) -> tuple[float, float]:
-    """Return the time for one state [s]: ours in a batch of 1000, Pinocchio's called from Python state by state."""
+def costs(bodies: int) -> tuple[float, float, float]:
+    """Return the time for one state [s]: ours in a batch of 1000 and alone, Pinocchio's; all called from Python."""
     tree = samples.tree(1, "R" * (bodies - 1), list(range(bodies - 1)))
     x, effort = samples.state(1, tree, (MANY,)), samples.loads(2, tree, (MANY,))[0]
     oracle, one = Oracle(tree), TreeState(*(a[0] for a in x))
     q, v, tau = oracle.q(one), oracle.v(one.twist_B, one.rate), oracle.v(np.zeros(6), effort[0])
     best = interleaved(
         {
+            "one": lambda: accelerations(tree, one, effort[0]),
             "gnc": lambda: accelerations(tree, x, effort),
             "pinocchio": lambda: pin.aba(oracle.model, oracle.data, q, v, tau),
         }
     )
-    return best["gnc"] / MANY, best["pinocchio"]
+    return best["gnc"] / MANY, best["one"], best["pinocchio"]
 
 
 def variational_cost(bodies: int, trials: int = 64) -> float:
@@ -59,7 +60,9 @@ def draw(ours: np.ndarray, theirs: np.ndarray, growth: float) -> None:
 
 def rows() -> Iterator[Row]:
     """Measure all sizes and draw benchmarks/multibody.png."""
-    ours, theirs = np.transpose([costs(B) for B in SIZES])
+    ours, _, theirs = np.transpose([costs(B) for B in SIZES])
+    _, alone, peer = costs(8)
+    yield Row("accelerations, B = 8, one tree", "gnc", alone * 1e6, "us", "Pinocchio ABA", peer / alone, ">= 0.7x")
     growth = float(np.polyfit(np.log(SIZES[1:]), np.log(ours[1:]), 1)[0])
     for B, a, b in zip(SIZES, ours, theirs, strict=True):
         yield Row(f"accelerations, B = {B}, N = {MANY}", "gnc", a * 1e6, "us", "Pinocchio ABA", b / a, ">= 0.33x")

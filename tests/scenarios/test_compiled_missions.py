@@ -75,3 +75,16 @@ def test_every_mission_has_the_same_bits_compiled(name):
     for a, b in zip(leaves(tuple(ends[0][:3])), leaves(tuple(ends[1][:3])), strict=True):
         if isinstance(a, np.ndarray):
             assert a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.jit
+def test_a_rendezvous_beside_an_orbit_is_compiled_whole_with_the_same_bits():
+    """Numbers of each trial get axes there, `(1 - rides)[..., None]`, which once made Python fly the plant."""
+    mission, ends = read("rendezvous", ["run.duration_s=0.4"]), []
+    for compiled in (True, False):
+        prepared = prepare(groups(mission, 3, np.arange(3))[0], 3)
+        loop = dataclasses.replace(prepared.loop, compiled=compiled)
+        ends.append(loop.fly(prepared.truth, prepared.belief, prepared.memory))
+    assert ends[0].uncompiled == ""
+    for a, b in zip(leaves(tuple(ends[0][:3])), leaves(tuple(ends[1][:3])), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
