@@ -224,7 +224,7 @@ def quiet_trials(mission: Mission, result: LinearResult, seed: int) -> Quiet:
     prepared = flight.moved(moves)
     kept = {*needed(mission, prepared), *result.sigma_of.values(), *(s for s in prepared.signals if "error" in s)}
     group = Group(mission, mission, np.arange(len(moves)), {})
-    flown = group_flown(mission, seed, group, prepared, None, frozenset(kept & prepared.signals.keys()))
+    flown = group_flown(mission, seed, group, prepared, None, frozenset(kept & prepared.signals.keys())).dataset()
     misses, switched, tried = {}, list[str](), 1 + 2 * count
     for name, signal in prepared.signals.items():
         if signal.shared or name not in flown:

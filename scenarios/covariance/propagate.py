@@ -172,7 +172,7 @@ def linear_covariance(
     result.noise = {s: {i: np.array(rows) for i, rows in by.items()} for s, by in result.noise.items()}
     result.time, result.differenced, result.kinks = np.array(times), tuple(sorted(linear.differenced)), linear.kinks
     if samples:
-        result.samples = history.dataset(np.arange(samples))
+        result.samples = history.table(np.arange(samples)).dataset()
         for event in loop.events:
             result.samples[f"t_{event.name}"] = ("trial", np.full(samples, np.nan))
     return result

@@ -99,7 +99,7 @@ def _measured(mission: Mission, name: str, trials: int, flights: int) -> dict[st
     """Return the numbers of a point, by the names of its fields."""
     part: Any = mission.requirements[name]
     flight = mission.fly(trials)
-    judged = Judged(flight.mission, flight.signals, {}, dict(flight.verdict.lost))
+    judged = Judged(flight.mission, flight.recorded, {}, dict(flight.verdict.lost))
     counted = judged.value(parse(part.when or "t >= 0")).astype(bool) & judged.kept[:, None]
     pointing, knowledge = (_rms(judged, counted, s) for s in ("pointing_error_deg", "knowledge_error_deg"))
     nees = _rms(judged, counted, "nees", mean=True)
