@@ -150,12 +150,14 @@ class Covariance:
         data = self.quiet.signals.copy()
         for name in self.signals:
             values = np.array(data[name].values, float)
-            changes = [f.samples[name].values - f.nominal[name].reshape(values.shape[1:]) for f in self.flights]
-            changes = np.array([changes[f][s] for f, s in zip(flight, sample, strict=True)]).reshape(
-                *values.shape[:2], -1
-            )
-            over = np.array([self._believed_over(name, [f]) for f in self.flights]) if self.companion(name) else None
-            scale = 1.0 if over is None else np.sqrt(over[flight, np.arange(trials)])
+            noise = [f.samples[name].values - f.nominal[name].reshape(values.shape[1:]) for f in self.flights]
+            picked = [noise[f][s] for f, s in zip(flight, sample, strict=True)]
+            changes = np.reshape(picked, (*values.shape[:2], -1))
+            scale, companion = np.ones(1), self.companion(name)
+            if companion:
+                with np.errstate(all="ignore"):
+                    scale = self.quiet.of(companion) / np.array([f.nominal[companion] for f in self.flights])[flight]
+                scale = np.where(np.isfinite(scale), scale, 1.0)
             data[name] = (data[name].dims, values + (scale * changes).reshape(values.shape), data[name].attrs)
         return data
 
