@@ -139,7 +139,8 @@ class Covariance:
     def companion(self, signal: str) -> str:
         """Return what the filter believes of an error, or of another error of the craft in the same unit."""
         known, first = self.flights[0].sigma_of, self.flights[0].nominal
-        alike = [signal, *(s for s in known if s.split(".")[0] == signal.split(".")[0] and _unit(s) == _unit(signal))]
+        kind = lambda name: (name.split(".")[0], name.rsplit("_", 1)[-1])  # noqa: E731 - craft, unit
+        alike = [signal, *(s for s in known if kind(s) == kind(signal))]
         fitting = [known[s] for s in alike if "error" in signal and known.get(s, "") in first]
         return next((s for s in fitting if first[s].shape == first[signal].shape and s in self.quiet.signals), "")
 
@@ -210,10 +211,6 @@ class Covariance:
             trials = rest.std() / np.sqrt(len(rest)) / (2.0 * sigmas.mean() ** 2)
             worst = max(worst, float(np.hypot(spread, trials)))
         return worst
-
-
-def _unit(signal: str) -> str:
-    return signal.rsplit("_", 1)[-1]
 
 
 def quiet_trials(mission: Mission, result: LinearResult, seed: int) -> Quiet:
