@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion
+from gnc.instant import Instant
 from gnc.models.multibody import Tree, TreeState, accelerations, kinematics
 
 Array = Any
@@ -39,10 +40,14 @@ class JointPlan:
     half_tick_s: float
     rows: Row  # arrays (half ticks, ...); the last one holds from then on
 
-    def at(self, t: float) -> Row:
+    def at(self, t: float | Instant) -> Row:
         """Return the nearest half tick."""
-        k = min(round(t / self.half_tick_s), len(self.rows.gamma) - 1)
-        return Row(*(row[k] for row in self.rows))
+        last = len(self.rows.gamma) - 1
+        if t >= last * self.half_tick_s:
+            return Row(*(row[last] for row in self.rows))
+        if isinstance(t, Instant):
+            return t.look_up(self.rows, self.half_tick_s)
+        return Row(*(row[round(t / self.half_tick_s)] for row in self.rows))
 
 
 def plan(nominal: Tree, dq_IR: Array, move: Move, tick_s: float, tip: str) -> JointPlan:

@@ -230,3 +230,14 @@ def _expected(core_shape: tuple[int, ...]) -> str:
 def _brief(x: object, limit: int = 40) -> str:
     text = " ".join(repr(x).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def number(text: str) -> float:
+    """Return the finite number that a text tells, `1/30` too; ValueError if it tells none."""
+    above, slash, below = text.partition("/")
+    if slash and float(below) == 0.0:
+        raise ValueError(f"{text}: no number is divided by zero")
+    value = float(above) / float(below) if slash else float(text)
+    if not np.isfinite(value):
+        raise ValueError(f"{text}: not finite")
+    return value

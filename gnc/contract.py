@@ -13,7 +13,7 @@ import numpy as np
 
 from gnc.batch import python_part, recording
 from gnc.errors import PartError
-from gnc.trees import mapped
+from gnc.trees import leaves, mapped
 from gnc.watchdog import LIMIT_S, Overdue, limited
 
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
@@ -32,8 +32,19 @@ def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
         return f"{what}: expected an array (trials, {_or(sizes)}), received {_kind(value)}"
     if sizes and (array.ndim == 0 or array.shape[-1] not in sizes):
         return f"{what}: expected an array (trials, {_or(sizes)}), received shape {array.shape}"
+    if np.ma.is_masked(value):
+        return f"{what}: expected numbers, received an array with masked ones"
     if np.isnan(array).any():
         return f"{what}: expected finite numbers, received NaN"
+    return ""
+
+
+def _rows(value: Any, arguments: tuple[Any, ...], what: str) -> str:
+    """Say whether an array (..., size) has other rows than one for each trial, or one for all."""
+    rows = {leaf.shape[0] for leaf in leaves(arguments) if isinstance(leaf, np.ndarray) and leaf.ndim > 1}
+    shape = np.shape(value)
+    if rows and (len(shape) > 2 or (len(shape) == 2 and shape[0] not in rows | {1})):
+        return f"{what}: expected a row for each trial, received shape {shape}"
     return ""
 
 
@@ -66,7 +77,8 @@ def _finite(arguments: tuple[Any, ...]) -> bool:
 def _demand(result: Any, arguments: tuple[Any, ...]) -> str:
     wrong = _pair(result, "demand, memory")
     joints = not wrong and np.ndim(result[0]) > 0 and np.shape(result[0])[-1] > WRENCH
-    return wrong or _numbers(result[0], () if joints else (3, WRENCH), "demand")
+    wrong = wrong or _numbers(result[0], () if joints else (3, WRENCH), "demand")
+    return wrong or _rows(result[0], arguments, "demand")
 
 
 def _load(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -74,7 +86,7 @@ def _load(result: Any, arguments: tuple[Any, ...]) -> str:
 
 
 def _measurement(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "z, valid") or _numbers(result[0], (), "z")
+    return _pair(result, "z, valid") or _numbers(result[0], (), "z") or _rows(result[0], arguments, "z")
 
 
 def _belief(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -93,11 +105,11 @@ def _state(result: Any, arguments: tuple[Any, ...]) -> str:
 def _reference(result: Any, arguments: tuple[Any, ...]) -> str:
     if not isinstance(result, tuple) or not result:
         return f"expected an AttitudeReference or a tuple (q_IR, w_R, wdot_R), received {_kind(result)}"
-    return _numbers(result[0], (4, 8), "q_IR")
+    return _numbers(result[0], (4, 8), "q_IR") or _rows(result[0], arguments, "q_IR")
 
 
 def _torque(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _numbers(result, (3,), "torque")
+    return _numbers(result, (3,), "torque") or _rows(result, arguments, "torque")
 
 
 def _plant(result: Any, arguments: tuple[Any, ...]) -> str:

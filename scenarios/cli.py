@@ -5,6 +5,7 @@ Whatever is slow to import is imported inside the command that needs it.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +39,14 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on s
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    return exits.ended(lambda words: app(words, prog_name="gnc", standalone_mode=False), arguments)
+    return exits.ended(_obey, arguments)
+
+
+def _obey(words: list[str]) -> int | None:
+    from gnc.scenarios import display
+
+    with display.json_alone() if "--json" in words else nullcontext():
+        return app(words, prog_name="gnc", standalone_mode=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,7 +77,7 @@ def _list(as_json: Json = False) -> None:
     cases, missions = {case.name: case.title for case in papers.cases()}, titles()
     if as_json:
         named = {"missions": missions, "cases": cases}
-        print(display.as_json({k: [{"name": n, "title": t} for n, t in v.items()] for k, v in named.items()}))
+        display.tell({k: [{"name": n, "title": t} for n, t in v.items()] for k, v in named.items()})
         return
     display.table("missions", ("name", "title"), list(missions.items()))
     print()
@@ -140,7 +148,7 @@ def _parts(
         rows = [(one, name, catalogue.about(part)) for one, name, part in found]
         header, title = ("slot", "kind", "what it is"), "parts"
     if as_json:
-        print(display.as_json([dict(zip(header, row, strict=True)) for row in rows]))
+        display.tell([dict(zip(header, row, strict=True)) for row in rows])
     else:
         display.table(title, header, rows)
 
@@ -159,7 +167,7 @@ def _explain(
     header = ("where", f"in {name}", "default", "value", "what it is")
     rows = catalogue.explain(key, read(name))
     if as_json:
-        print(display.as_json([dict(zip(("where", "here", *header[2:]), row, strict=True)) for row in rows]))
+        display.tell([dict(zip(("where", "here", *header[2:]), row, strict=True)) for row in rows])
     else:
         display.table(key, header, rows)
 
@@ -185,10 +193,10 @@ def _new(
     from gnc.files import replacing
     from gnc.scenarios.missions import catalogue
 
-    path, beside = Path(f"{name}.toml"), Path("mission.schema.json")
+    path, beside = Path(f"{name.removesuffix('.toml')}.toml"), Path("mission.schema.json")
     if path.exists():
         raise InputError(f"{path}: is there already; give another name")
-    text = catalogue.new(Path(name).name, base)
+    text = catalogue.new(path.stem, base)
     for file, content in ((beside, json.dumps(catalogue.schema())), (path, text)):
         with replacing(file) as temporary:
             temporary.write_text(content, encoding="utf-8")
@@ -218,11 +226,11 @@ def _fly(
     mission = read(name, [*(settings or ()), *changes])
     folder = out if out is not None else Path("out", "run", mission.name)
     with progress.bar(mission.name) as moved:
-        options: Any = {"progress": moved, "ready": lambda: run.make_directory(folder), "flight_code": _code(code)}
+        options: Any = {"progress": moved, "ready": lambda: run.try_directory(folder), "flight_code": _code(code)}
         flight = fly(mission, None if trial is None else [trial], **options)
         flight = run.write(flight, folder, figures)
     if as_json:
-        print(display.as_json(run.report(flight)))
+        display.tell(run.report(flight))
     else:
         run.show(flight)
     if flight.interrupted:
@@ -268,7 +276,7 @@ def _simulate(
     with progress.bar(mission.name) as moved:
         outcome = simulate.simulate(mission, trial, log, moved)
     if as_json:
-        print(display.as_json(outcome.report()))
+        display.tell(outcome.report())
     else:
         simulate.show(outcome)
     if outcome.interrupted:
@@ -328,7 +336,7 @@ def _monte_carlo(
             progress=moved,
         )
     if as_json:
-        print(display.as_json(monte_carlo.report(outcome)))
+        display.tell(monte_carlo.report(outcome))
     else:
         monte_carlo.show(outcome)
     if not outcome.ok:
@@ -367,5 +375,5 @@ def _run(chosen: "list[Case]", seed: int, out: Path | None, as_json: bool, singl
             reproduce.show(*outcomes[-1])
     if as_json:
         reports = [reproduce.report(*outcome) for outcome in outcomes]
-        print(display.as_json(reports[0] if single else {"cases": reports}))
+        display.tell(reports[0] if single else {"cases": reports})
     return all(result.ok for _, result, _ in outcomes)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from gnc import check
 from gnc.errors import InputError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Design controllers.")
@@ -36,8 +36,8 @@ def lqr(
 
     from gnc.scenarios import display
 
-    if step_s <= 0:
-        raise InputError(f"--step-s: {step_s:g} is not positive; give a number > 0")
+    if not 0 < step_s < np.inf:
+        raise InputError(f"--step-s: {step_s:g} is not positive and finite; give a number > 0")
     rate = _numbers("--rate-deg-s", rate_deg_s, 3)
     found = _design_lqr(_inertia(inertia), mass, step_s, rate, state_weights, input_weights)
     margins = found.margins()
@@ -49,7 +49,7 @@ def lqr(
     if out is not None:
         _write(out, found)
     if as_json:
-        print(display.as_json(report))
+        display.tell(report)
         return
     print("K =")
     print(np.array2string(found.K, precision=5, suppress_small=True, max_line_width=120))
@@ -87,7 +87,7 @@ def mission(
     rows = [(m, *(f"{v.metrics.get(m, float('nan')):.4g}" for v in both)) for m in both[0].metrics]
     if as_json:
         metrics = {when: v.metrics for when, v in zip(("before", "after"), both, strict=True)}
-        print(display.as_json({**found._asdict(), "monte_carlo": metrics, "trials": trials}))
+        display.tell({**found._asdict(), "monte_carlo": metrics, "trials": trials})
         return
     chosen = [f"{field} = {value:.5g}" for field, value in found.values.items()]
     print("\n".join(chosen) or "nothing better was found within these ranges")
@@ -129,8 +129,8 @@ def _inertia(text: str) -> Any:
 
 def _numbers(option: str, text: str, count: int) -> list[float]:
     try:
-        numbers = [float(Fraction(part.strip())) for part in text.split(",")]
-    except (ValueError, ZeroDivisionError):
+        numbers = [check.number(part) for part in text.split(",")]
+    except ValueError:
         numbers = []
     if len(numbers) != count:
         raise InputError(f"{option}: expected {count} numbers with commas between, got {text!r}")

@@ -3,8 +3,11 @@
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import Any, TextIO
+
+_alone: list[TextIO] = []  # standard output, while only `tell` may write there
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -24,6 +27,22 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> N
 def as_json(value: Any) -> str:
     """JSON that every parser reads: numbers without a finite value become null."""
     return json.dumps(_plain(value), indent=2, allow_nan=False)
+
+
+def tell(value: Any) -> None:
+    """Print a result as JSON."""
+    print(as_json(value), file=_alone[-1] if _alone else sys.stdout)
+
+
+@contextmanager
+def json_alone() -> Iterator[None]:
+    """Leave standard output to `tell`: what a user's parts print goes to standard error."""
+    _alone.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _alone.pop()
 
 
 def number(value: float) -> str:

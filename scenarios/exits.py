@@ -67,5 +67,6 @@ def _failed(error: BaseException, trace: bool) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    print("gnc:", " ".join(message.split()), file=sys.stderr)
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
+    print("gnc:", shown, file=sys.stderr)
     return code

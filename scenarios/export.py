@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,7 +45,12 @@ def export(
         mission = read(what, settings or ())
         files = flight_code.export(mission, craft, out, surroundings == "table", sizes, **options)
         told = {"mission": mission.name, "files": [str(file) for file in files]}
-    print(json.dumps(told) if as_json else "\n".join(told["files"]))
+    if as_json:
+        from gnc.scenarios import display
+
+        display.tell(told)
+    else:
+        print("\n".join(told["files"]))
 
 
 def _export_kernel(what: str, name: str, out: Path) -> dict[str, Any]:

@@ -58,8 +58,16 @@ def _comparison(flight: Flight) -> dict[str, Any] | None:
     return {"title": found.title, "columns": list(found.columns), "rows": rows}
 
 
+def try_directory(out: Path) -> None:
+    """See that a directory can be written, before a flight, which may be long; leave nothing of it."""
+    new = [folder for folder in (out, *out.parents) if not folder.exists()]
+    make_directory(out)
+    for folder in new:
+        folder.rmdir()
+
+
 def make_directory(out: Path) -> None:
-    """Make the directory before a flight, which may be long, and see that it can be written."""
+    """Make a directory and see that it can be written."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):

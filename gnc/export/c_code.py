@@ -20,6 +20,9 @@ from gnc.batch.kernel import INLINED, Kernel, Plainly
 from gnc.batch.layout import Core, starts
 from gnc.batch.scalar import TESTS
 from gnc.batch.tape import Entry, Symbol, Tape
+from gnc.export.products import Product, Vector, products
+
+Line = tuple[str, int, int]  # array, first index, step
 
 SHORT = 30  # entries of a tape; shorter kernels become part of their callers
 MOST_REPEATS = 1_000_000  # of a repeated kernel, unless another budget is given; what asks for more is lost
@@ -32,7 +35,8 @@ _FUNCTIONS = {"sqrt": "sqrt", "absolute": "fabs", "copysign": "copysign", "floor
 class _KeptCalls(Plainly):
     """Inside a kernel that is exported, longer kernels stay calls.
 
-    Not those that are called with constants: there zeros and ones vanish when the call is inlined, and so they must.
+    Not those that are called with constants: there zeros and ones vanish when the call is inlined, and so they must. So
+    do those that a kernel returns.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -44,7 +48,9 @@ class _KeptCalls(Plainly):
         fits = tuple(array.shape for array in arrays) == kernel.layout.ins
         if not fits or not all(isinstance(x, Symbol) for x in numbers) or len(kernel.tape[0].entries) < SHORT:
             return kernel.one(args)
-        flat = iter(self.tape.call(kernel, numbers, False))
+        tape, ends = kernel.tape
+        made = zip(self.tape.call(kernel, numbers, False), (tape.entries[i] for i in ends), strict=True)
+        flat = iter([constant_value(end) if end.op == "constant" else symbol for symbol, end in made])
         results = tuple(_shaped(flat, core) for core in kernel.layout.outs)
         return results if len(results) > 1 else results[0]
 
@@ -52,7 +58,7 @@ class _KeptCalls(Plainly):
         return INLINED.repeat(kernel, n, args)
 
 
-def _shaped(flat: Iterator[Symbol], core: Core) -> Any:
+def _shaped(flat: Iterator[Any], core: Core) -> Any:
     array = np.array([next(flat) for _ in range(math.prod(core))], object).reshape(core)
     return array if core else array[()]
 
@@ -150,11 +156,14 @@ class _Statements:
         self.unit, self.tape, self.counts = unit, tape, Counter[str]()
         self.names: dict[int, str] = {}  # of entries: a variable, an element of an array, or a constant
         self._inputs = places
+        self._lines: dict[Vector, Line] = {}  # of vectors that were copied
 
     def lines(self, results: Sequence[int], targets: Sequence[str]) -> list[str]:
         """Return all statements."""
         found: list[str] = []
-        for index in sorted(self.tape.needed(results)):
+        needed = self.tape.needed(results)
+        due, done = products(self.tape, needed, results)
+        for index in sorted(needed):
             entry = self.tape.entries[index]
             if entry.op == "input":
                 self.names[index] = self._inputs[entry.operands[0]]
@@ -164,7 +173,9 @@ class _Statements:
                 self.names[index] = f"c{entry.operands[0]}[{entry.constant}]"
             elif entry.op == "call":
                 found += self._call(index, entry)
-            else:
+            elif index in due:
+                found += self._product(index, due[index])
+            elif index not in done:
                 found.append(self._operation(index, entry))
         return found + [f"    {target} = {self.names[i]};" for i, target in zip(results, targets, strict=True)]
 
@@ -191,8 +202,9 @@ class _Statements:
         for number, core in enumerate((*kernel.layout.ins, ()) if repeating else kernel.layout.ins):
             names = [self.names[i] for i in entry.operands[at : at + math.prod(core)]]
             at += len(names)
-            place = _together(names)
-            if place is None:
+            together = line(names)
+            place = f"&{names[0]}"
+            if together is None or together[2] != 1:
                 place = f"a{index}_{number}"
                 made.append(f"    const {self.unit.real} {place}[{len(names)}] = {{{', '.join(names)}}};")
             given.append(place)
@@ -204,13 +216,42 @@ class _Statements:
         yield f"    {self.unit.real} c{index}[{kernel.layout.outputs}]{' = {0}' if masked else ''};"
         yield from lines
 
+    def _product(self, index: int, product: Product) -> Iterator[str]:
+        """Multiply a matrix by a vector where they are, or copied side by side."""
+        rows, n = len(product.rows), len(product.vector)
+        self.counts += Counter(multiply=rows * n, add=rows * (n - 1))
+        self.names |= {root: f"p{index}[{i}]" for i, root in enumerate(product.roots)}
+        yield from self._copied(f"m{index}", product.rows)
+        yield from self._copied(f"x{index}", [product.vector])
+        array, first, stride = self._line(product.vector)
+        matrix, start, across = self._line(product.rows[0])
+        down = self._line(product.rows[1])[1] - start if rows > 1 else 0
+        given = f"{rows}, {n}, &{matrix}[{start}], {down}, {across}, &{array}[{first}], {stride}, p{index}"
+        yield f"    {self.unit.real} p{index}[{rows}];\n    product({given});"
 
-def _together(names: Sequence[str]) -> str | None:
-    """Return the address of numbers that lie side by side in an array."""
-    array, _, first = names[0].rstrip("]").partition("[")
-    if not first.isdigit() or any(name != f"{array}[{int(first) + i}]" for i, name in enumerate(names)):
+    def _line(self, vector: Vector) -> Line:
+        """Return where the numbers of a vector lie."""
+        return self._lines.get(vector) or line([self.names[i] for i in vector])  # type: ignore[return-value]
+
+    def _copied(self, name: str, vectors: Sequence[Vector]) -> Iterator[str]:
+        """Copy vectors into an array, unless all of them lie at equal distances already."""
+        lines = [self._line(vector) for vector in vectors]
+        n, own = len(vectors[0]), {(one[0], one[2]) if one else None for one in lines}
+        if None not in own and len(own) == 1 and len({b[1] - a[1] for a, b in itertools.pairwise(lines)}) <= 1:
+            return
+        self._lines |= {vector: (name, n * i, 1) for i, vector in enumerate(vectors)}
+        numbers = ", ".join(self.names[i] for vector in vectors for i in vector)
+        yield f"    const {self.unit.real} {name}[{n * len(vectors)}] = {{{numbers}}};"
+
+
+def line(names: Sequence[str]) -> Line | None:
+    """Return array, first index and step of numbers that lie in an array at equal distances."""
+    places = [name.rstrip("]").rpartition("[") for name in names]
+    if not all(bracket and i.isdigit() and array == places[0][0] for array, bracket, i in places):
         return None
-    return f"&{names[0]}"
+    numbers = [int(i) for _, _, i in places]
+    steps = {b - a for a, b in itertools.pairwise(numbers)} or {1}
+    return (places[0][0], numbers[0], steps.pop()) if len(steps) == 1 else None
 
 
 def literal(x: float | bool, end: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -18,20 +19,6 @@ from gnc.files import replacing
 
 VECTORS = 100
 FLAGS = "-std=c99 -ffp-contract=off -Wall -Wextra -Wconversion -Wpedantic -Wshadow -Wdouble-promotion"
-HELPERS = """static void copy(int32_t n, const double from[], double to[])
-{
-    for (int32_t i = 0; i < n; ++i) {
-        to[i] = from[i];
-    }
-}
-
-static void lose(int32_t n, double x[])
-{
-    for (int32_t i = 0; i < n; ++i) {
-        x[i] = (double)NAN;
-    }
-}
-"""
 
 
 def export_kernel(kernel: Kernel, name: str, folder: Path, vectors: Sequence[np.ndarray] | None = None) -> list[Path]:
@@ -74,9 +61,16 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
 def source_file(name: str, unit: CUnit) -> str:
     """Return the C file of a unit."""
     text = "\n".join(unit.functions)
-    helpers = HELPERS.replace("double", unit.real) if "copy(" in text else ""
+    helpers = [one for one in template("helpers.c").split("\n\n") if re.search(rf"\b{_function(one)}\(", text)]
     includes = ["<math.h>", "<stdbool.h>", "<stdint.h>"]
-    return "\n".join([f'#include "{name}.h"\n', *(f"#include {file}" for file in includes), "", helpers, text])
+    return "\n".join(
+        [f'#include "{name}.h"\n', *(f"#include {file}" for file in includes), "", *helpers, "", text]
+    ).replace("REAL", unit.real)
+
+
+def _function(text: str) -> str:
+    """Return the name of a function of C."""
+    return text.partition("(")[0].split()[-1]
 
 
 def _arguments(kernel: Kernel) -> Iterator[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.program import Recorder
+from gnc.batch.program import Recorder, Unknown
 from gnc.batch.scalar import Scalar, is_test
 from gnc.errors import InputError
 from gnc.instant import Clock
@@ -237,11 +237,13 @@ class Software:
                 results = recorder.results([], [x for group in numbers for x in group])
         except SharedChange:
             raise
+        except Unknown:
+            part, why = next(iter(recorder.opaque.items()))
+            remedy = "write it with kernels (gnc.batched) and give the class compilable = True"
+            raise InputError(f"flight software cannot be exported: {part}: {why}; {remedy}") from None
         except Exception as error:  # of any kind: whatever a part does with symbols
             what = f"{function.name}: {type(error).__name__}: {error}"
             raise InputError(f"flight software cannot be exported: {what}") from error
-        if recorder.cuts:
-            raise InputError(f"flight software cannot be exported: {'; '.join(recorder.opaque.values())}")
         targets = [place for struct, base in function.made for place in struct.places(base)]
         places |= self._outside(recorder, clock, function.surroundings)
         return Variant(recorder, clock, results, targets, places)

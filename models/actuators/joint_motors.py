@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from gnc.batch import batched
 from gnc.config import Positive
 from gnc.draws import Draws
 from gnc.history import Signal
 from gnc.models.actuators.effector import ActuatorPart, Effector
+from gnc.models.actuators.saturation import clipped
 from gnc.models.actuators.wrench import Percent
 
 Array = Any
 OF_BASE = 6  # numbers of a demand that are the wrench on the base; efforts of joints follow
+
+
+@functools.cache
+def _clipping(size: int) -> Any:
+    """Return the kernel that keeps so many torques within a limit."""
+    return batched(f"({size}),()->({size})")(clipped)
 
 
 class JointMotors(Effector):
@@ -39,7 +48,7 @@ class JointMotors(Effector):
         effort = demand[..., OF_BASE : OF_BASE + self.size]
         if effort.shape[-1] < self.size:
             effort = np.zeros((*np.shape(demand)[:-1], self.size))
-        return np.clip(effort, -self._limit, self._limit)
+        return _clipping(self.size)(effort, self._limit)
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return the command."""

@@ -63,7 +63,7 @@ def covariance(
         result = show.report(found, told, left, ratios, times) | {"files": list(map(str, files)), "out": str(folder)}
         seen = {"states": [one._asdict() for one in sight.states], "words": sight.words}
         result |= {"sobol": indices, "rare": None if chance is None else chance._asdict()}
-        print(display.as_json({**result, "observability": seen}))
+        display.tell({**result, "observability": seen})
         return
     show.show(found, told, left, ratios, times)
     show.more(sight, rare, chance, indices)

@@ -259,8 +259,9 @@ class CraftSoftware:
 
 
 def _wide(reference: Array, like: Array) -> Array:
-    """Return a reference with the axis of trials."""
-    return reference + np.zeros((*np.shape(like), 1)) if np.ndim(reference) == 1 else reference
+    """Return a reference with the axis of trials, if there is one: where a tick is recorded there is none."""
+    lead = np.shape(like)
+    return np.broadcast_to(reference, (*lead, *np.shape(reference))) if lead and np.ndim(reference) == 1 else reference
 
 
 def _aim(guidance: Any, memory: Any, reference: Any) -> Array:

@@ -20,7 +20,7 @@ def calibrate(
 
     outcome: dict[str, Any] = {"calibrate": str(log), "sensors": _calibrated(log, read(config, Replay))}
     if as_json:
-        print(display.as_json(outcome))
+        display.tell(outcome)
         return
     for name, found in outcome["sensors"].items():
         rows = [(key, f"{value}", f"{found['sigma'][key]}") for key, value in found["values"].items()]

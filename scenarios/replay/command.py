@@ -52,7 +52,7 @@ def replay(
     outcome = account.outcome(session, log)
     outcome["files"] = [str(path) for path in folder.write(session, outcome, out)]
     if as_json:
-        print(display.as_json(outcome))
+        display.tell(outcome)
     else:
         told.tables(outcome)
     if outcome["lost_s"] is not None or outcome["failures"]:
@@ -70,7 +70,7 @@ def _inspect(log: Path, out: Path, as_json: bool) -> None:
     with replacing(out / "inspect.toml") as temporary:
         temporary.write_text(starting_config(told), encoding="utf-8")
     if as_json:
-        print(display.as_json({"inspect": str(log), "tables": told, "config": str(out / "inspect.toml")}))
+        display.tell({"inspect": str(log), "tables": told, "config": str(out / "inspect.toml")})
         return
     for name, table in told.items():
         rate = f", {table['rate_hz']:.4g} Hz in {table['time_unit']!r}, {table['gaps']} gaps" if table["time"] else ""

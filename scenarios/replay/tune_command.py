@@ -34,7 +34,7 @@ def tune(
 
     outcome = _tuned(Tuning(log, override(read(config, Replay), settings or ()), over or ()), out)
     if as_json:
-        print(display.as_json(outcome))
+        display.tell(outcome)
         return
     percent = lambda p: "" if p["sigma_percent"] is None else f"{p['sigma_percent']:.0f} %"  # noqa: E731
     rows = [(k, f"{p['before']}", f"{p['after']}", percent(p), p["said"]) for k, p in outcome["parameters"].items()]

@@ -296,7 +296,7 @@ def _tell(result: dict[str, Any], said: str, files: list[Path], as_json: bool) -
     from gnc.scenarios import display
 
     if as_json:
-        print(display.as_json({**result, "advice": said, "files": [str(path) for path in files]}))
+        display.tell({**result, "advice": said, "files": [str(path) for path in files]})
         return
     print(said)
     for path in files:

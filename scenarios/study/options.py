@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from gnc.scenarios.study.attitude import Tumble
 def numbers(option: str, text: str, counts: tuple[int, ...] = ()) -> list[float]:
     """Read numbers with commas between, 1/3 too; `counts` tells how many there may be."""
     try:
-        values = [float(Fraction(part.strip())) for part in text.split(",")]
-    except (ValueError, ZeroDivisionError):
+        values = [check.number(part) for part in text.split(",")]
+    except ValueError:
         raise InputError(f"{option}: expected numbers with commas between, got {text!r}") from None
     if counts and len(values) not in counts:
         raise InputError(f"{option}: expected {' or '.join(map(str, counts))} numbers, got {len(values)}")

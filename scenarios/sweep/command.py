@@ -47,7 +47,7 @@ def sweep(
     if as_json:
         at = [dict(zip((axis.pattern for axis in axes), point, strict=True)) for point in chosen]
         rows = [{"point": one, "metrics": metrics} for one, metrics in zip(at, outcomes, strict=True)]
-        print(display.as_json({"mission": mission.name, "by": by, "points": rows, "files": [str(f) for f in files]}))
+        display.tell({"mission": mission.name, "by": by, "points": rows, "files": [str(f) for f in files]})
         return
     show.show(axes, chosen, outcomes, names)
     for path in files:

@@ -10,26 +10,29 @@ import fnmatch
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gnc import check
 from gnc.config import digest, flat, override
 from gnc.errors import InputError
-from gnc.files import replacing
+from gnc.files import read_json, replacing
 from gnc.montecarlo import identity
 from gnc.scenarios.covariance.analysis import covariance, mapping
 from gnc.scenarios.covariance.predict import predictions
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.run import make_directory
+from gnc.scenarios.run import make_directory, try_directory
 from gnc.scenarios.trials import MissionFlight
 
 WAYS = ("covariance", "monte-carlo")
+MOST = 10_000  # points
 PREFIXES = ("", "craft.*.", "software.*.")
 
 
@@ -59,8 +62,10 @@ class Axis:
             return cls(pattern, keys, tuple(map(_value, values.split(","))))
         low, high, count = _number(text, parts[0]), _number(text, parts[1]), int(_number(text, (*parts, "5")[2]))
         log = parts[3:] == ["log"]
-        if len(parts) > 4 or (parts[3:] and not log) or not low < high or count < 2 or (log and low <= 0.0):
-            raise InputError(f"--over {text!r}: a range is LOW:HIGH[:COUNT[:log]], low below high, two values at least")
+        fits = low < high and 2 <= count <= MOST and not (log and low <= 0.0)
+        if len(parts) > 4 or (parts[3:] and not log) or not fits:
+            what = f"low below high, 2 to {MOST} values"
+            raise InputError(f"--over {text!r}: a range is LOW:HIGH[:COUNT[:log]], {what}")
         spaced = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
         return cls(pattern, keys, tuple(spaced.tolist()), (low, high))
 
@@ -71,8 +76,8 @@ class Axis:
 
 def _value(text: str) -> Any:
     try:
-        return float(Fraction(text.strip()))
-    except (ValueError, ZeroDivisionError):
+        return check.number(text)
+    except ValueError:
         return text.strip()
 
 
@@ -85,6 +90,8 @@ def _number(option: str, text: str) -> float:
 
 def points(axes: Sequence[Axis], latin: int = 0, seed: int = 0) -> list[tuple[Any, ...]]:
     """Return the points: all of a grid, or so many of a Latin hypercube."""
+    if (count := latin or math.prod(len(axis.values) for axis in axes)) > MOST:
+        raise InputError(f"--over: {count} points are too many; a sweep has at most {MOST}")
     if not latin:
         return list(itertools.product(*(axis.values for axis in axes)))
     from scipy.stats import qmc
@@ -127,13 +134,12 @@ def _measured(measure: Measure, tag: str, folder: Path, mission: Mission) -> dic
     software = json.dumps(identity.software(MissionFlight(mission, mission.run.seed)), sort_keys=True)
     code = hashlib.sha256(software.encode()).hexdigest()[:12]
     path = folder / f"{tag}-{digest(mission)[:20]}-{code}.json"
-    if path.exists():
-        try:
-            stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    with suppress(InputError):  # not there, or damaged: measured again
+        stored = read_json(path, 1 << 20, "a point of a sweep")
+        if isinstance(stored, dict):
             return stored
-        except ValueError:
-            pass  # damaged: measured again
     outcome = measure(mission)
+    make_directory(folder)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(outcome), encoding="utf-8")
     return outcome
@@ -145,7 +151,7 @@ def outcomes(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Give what every mission is worth, in order; what is measured is kept in the folder under a tag."""
     store = folder / "points"
-    make_directory(store)
+    try_directory(store)
     with mapping(workers if workers > 1 else 0) as mapped:
         for done, outcome in enumerate(mapped(partial(_measured, measure, tag, store), missions), 1):
             if progress is not None:
