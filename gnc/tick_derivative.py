@@ -11,8 +11,7 @@ part by central differences of the part alone, and are exact everywhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +19,11 @@ from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers, Returned
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
-from gnc.flying import NOTHING, Flying, Moment, State, Waiting
 from gnc.recorded_tick import Noise, Recording, discover
-from gnc.state_slots import StateSlots
 from gnc.trees import leaves
 
 if TYPE_CHECKING:
-    from gnc.loop import Loop
+    pass
 
 STEP = 1e-6  # of central differences of a part in Python, relative to the array that is changed
 
@@ -173,44 +170,6 @@ def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(x), sizes, 0.0)
 
 
-class TickDerivative(NamedTuple):
-    """What a tick makes of a state, and the derivatives; numbers are those of `slots`."""
-
-    after: np.ndarray  # (n) the next state
-    A: np.ndarray  # (n, n) with respect to the state
-    B: dict[str, np.ndarray]  # (n, size) with respect to the noise of each instrument that is due
-    D: list[np.ndarray]  # (n, size) with respect to each parameter
-    made: np.ndarray  # (m) what is observed
-    made_slopes: np.ndarray  # (m, directions) with respect to state, noises and parameters, side by side
-    slots: StateSlots
-    waiting: Waiting  # at the next tick
-    differenced: tuple[str, ...]  # parts in Python, through which slopes went by central differences
-
-
-@dataclass(frozen=True)
-class TickPoint:
-    """A tick of a loop at a state, where derivatives are taken.
-
-    `observe` returns numbers of a `Moment`. Loops with late measurements need an example of each in `measurements`.
-    """
-
-    loop: Loop
-    state: State
-    k: int
-    waiting: Waiting = NOTHING
-    observe: Callable[[Moment], Any] | None = None
-    measurements: dict[str, Any] = field(default_factory=dict)
-
-    def recording(self) -> tuple[Recording, np.ndarray]:
-        """Record the tick; return the numbers of the state too."""
-        flying = Flying(self.loop)
-        flying.put(self.k, self.state, self.waiting)
-        slots = StateSlots(flying, self.measurements)
-        numbers = slots.pack(flying.state(), self.waiting)
-        recording = Recording(self.loop, slots, (self.k, self.waiting), False, {}, observe=self.observe)
-        return complete(recording, numbers, self.k), numbers
-
-
 def complete(recording: Recording, numbers: np.ndarray, k: int) -> Recording:
     """Return a recording that knows what its parts in Python return, by a tick without noise from these numbers."""
     if recording.results is not None:
@@ -218,20 +177,3 @@ def complete(recording: Recording, numbers: np.ndarray, k: int) -> Recording:
     streams = [one.noise for one, schedule in recording.loop.measured if one.noise is not None and schedule.due(k)]
     quiet: dict[Any, list[Any]] = {one: [of_all(np.zeros((1, one.size)))] for one in streams}
     return discover(recording, numbers.copy(), k, quiet)[0].recording
-
-
-def tick_derivatives(point: TickPoint, parameters: Sequence[np.ndarray] = ()) -> TickDerivative:
-    """Return the derivatives of a tick; `parameters` are arrays that parts of the loop hold and hand to kernels."""
-    due = [one for one, schedule in point.loop.measured if one.noise is not None and schedule.due(point.k)]
-    recording, numbers = point.recording()
-    sizes = [numbers.shape[1], *(one.noise.size for one in due if one.noise), *(p.size for p in parameters)]
-    ends = np.cumsum(sizes)
-    blocks = np.split(np.eye(ends[-1]), ends[:-1], axis=1)
-    noise = {one.noise: block for one, block in zip(due, blocks[1:], strict=False)}
-    known = {id(p): block for p, block in zip(parameters, blocks[1 + len(due) :], strict=True)}
-    tick = TangentTick(recording, ends[-1], lambda one: known.get(id(one.original)), noise)
-    after, slopes, made, made_slopes = tick.run(numbers[0], blocks[0], point.k)
-    A, *rest = (part.T for part in np.split(slopes, ends[:-1]))
-    B = dict(zip([one.name for one in due], rest, strict=False))
-    D, opaque = rest[len(due) :], tuple(cut.name for cut in recording.recorder.cuts)
-    return TickDerivative(after, A, B, D, made, made_slopes.T, recording.slots, recording.after, opaque)

@@ -89,8 +89,8 @@ def mission(
         metrics = {when: v.metrics for when, v in zip(("before", "after"), both, strict=True)}
         display.tell({**found._asdict(), "monte_carlo": metrics, "trials": trials})
         return
-    for field, value in found.values.items():
-        print(f"{field} = {value:.5g}")
+    chosen = [f"{field} = {value:.5g}" for field, value in found.values.items()]
+    print("\n".join(chosen) or "nothing better was found within these ranges")
     print(f"{minimise}: predicted {found.before:.4g} before, {found.after:.4g} after, {found.runs} covariance runs")
     display.table(f"Monte Carlo, {trials} trials", ("metric", "before", "after"), rows)
 

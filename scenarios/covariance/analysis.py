@@ -139,7 +139,8 @@ class Covariance:
     def companion(self, signal: str) -> str:
         """Return what the filter believes of an error, or of another error of the craft in the same unit."""
         known, first = self.flights[0].sigma_of, self.flights[0].nominal
-        alike = [signal, *(s for s in known if s.split(".")[0] == signal.split(".")[0] and _unit(s) == _unit(signal))]
+        kind = lambda name: (name.split(".")[0], name.rsplit("_", 1)[-1])  # noqa: E731 - craft, unit
+        alike = [signal, *(s for s in known if kind(s) == kind(signal))]
         fitting = [known[s] for s in alike if "error" in signal and known.get(s, "") in first]
         return next((s for s in fitting if first[s].shape == first[signal].shape and s in self.quiet.signals), "")
 
@@ -150,12 +151,14 @@ class Covariance:
         data = self.quiet.signals.copy()
         for name in self.signals:
             values = np.array(data[name].values, float)
-            changes = [f.samples[name].values - f.nominal[name].reshape(values.shape[1:]) for f in self.flights]
-            changes = np.array([changes[f][s] for f, s in zip(flight, sample, strict=True)]).reshape(
-                *values.shape[:2], -1
-            )
-            over = np.array([self._believed_over(name, [f]) for f in self.flights]) if self.companion(name) else None
-            scale = 1.0 if over is None else np.sqrt(over[flight, np.arange(trials)])
+            noise = [f.samples[name].values - f.nominal[name].reshape(values.shape[1:]) for f in self.flights]
+            picked = [noise[f][s] for f, s in zip(flight, sample, strict=True)]
+            changes = np.reshape(picked, (*values.shape[:2], -1))
+            scale, companion = np.ones(1), self.companion(name)
+            if companion:
+                with np.errstate(all="ignore"):
+                    scale = self.quiet.of(companion) / np.array([f.nominal[companion] for f in self.flights])[flight]
+                scale = np.where(np.isfinite(scale), scale, 1.0)
             data[name] = (data[name].dims, values + (scale * changes).reshape(values.shape), data[name].attrs)
         return data
 
@@ -208,10 +211,6 @@ class Covariance:
             trials = rest.std() / np.sqrt(len(rest)) / (2.0 * sigmas.mean() ** 2)
             worst = max(worst, float(np.hypot(spread, trials)))
         return worst
-
-
-def _unit(signal: str) -> str:
-    return signal.rsplit("_", 1)[-1]
 
 
 def quiet_trials(mission: Mission, result: LinearResult, seed: int) -> Quiet:

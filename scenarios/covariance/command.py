@@ -60,14 +60,10 @@ def covariance(
     make_directory(folder)
     files = show.write(found, folder, sight)
     if as_json:
-        result = {
-            **show.report(found, told, left, ratios, times),
-            "files": [str(f) for f in files],
-            "out": str(folder),
-            "sobol": indices,
-        }
+        result = show.report(found, told, left, ratios, times) | {"files": list(map(str, files)), "out": str(folder)}
         seen = {"states": [one._asdict() for one in sight.states], "words": sight.words}
-        display.tell({**result, "observability": seen, "rare": None if chance is None else chance._asdict()})
+        result |= {"sobol": indices, "rare": None if chance is None else chance._asdict()}
+        display.tell({**result, "observability": seen})
         return
     show.show(found, told, left, ratios, times)
     show.more(sight, rare, chance, indices)

@@ -153,13 +153,10 @@ def _responses(flight: TypicalFlight, built: Any) -> dict[str, float]:
         held.append(clean)
         for i in range(size):
             noisy = _flat(instrument.measure(built.truth, 0.0, np.tile(1e-3 * np.eye(size)[i], (rows, 1))), rows)
-            found[f"{instrument.name} noise"] = found.get(f"{instrument.name} noise", 0.0) + _length(noisy - clean)
+            source, effect = f"{instrument.name} noise", float(np.linalg.norm(np.nan_to_num(noisy - clean)))
+            found[source] = found.get(source, 0.0) + effect
     slopes = np.hstack([np.nan_to_num(flight.slopes(x)) for x in held])
     return found | {name: float(np.linalg.norm(slopes[part])) for name, part in flight.plan.parts.items()}
-
-
-def _length(x: Array) -> float:
-    return float(np.linalg.norm(np.nan_to_num(x)))
 
 
 def _flat(measurement: Any, rows: int) -> Array:

@@ -192,7 +192,7 @@ def _observed(
     for name, B in seen.B.items():
         variance, moved = variance + np.square(B).sum(axis=1), moved + B @ noise[name]
     values, slopes = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), moved.T)
-    around = {n: np.asarray(values[n], float) for n in ("sun_I", "B_I_T") if n in values}
+    around: dict[str, Array] = {n: np.asarray(values[n], float) for n in ("sun_I", "B_I_T") if n in values}
     around |= {name: np.asarray(y)[0] for name, y in values.items() if name.endswith(".q_IB")}
     for told, what in ((result.around, around), (result.beliefs, _matrices(seen, seen.numbers))):
         for name, value in what.items():

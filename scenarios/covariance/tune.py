@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnc.config import override
+from gnc.config import flat, override
 from gnc.errors import InputError
 from gnc.scenarios.covariance.analysis import covariance
 from gnc.scenarios.covariance.predict import Prediction, predictions
@@ -24,7 +24,7 @@ PENALTY = 10.0  # by how much a requirement that is missed by its own size count
 class Tuned(NamedTuple):
     """What the optimiser found."""
 
-    values: dict[str, float]  # field -> chosen value
+    values: dict[str, float]  # field -> chosen value; none: nothing better was found
     before: float  # predicted
     after: float
     runs: int
@@ -56,13 +56,23 @@ def tune(
         return value
 
     before = _predicted(mission, requirement, flights)
-    start = 0.5 * (low + high)
-    simplex = np.vstack([start, start + 0.25 * np.diag(high - low)])
+    start = np.clip([_now(mission, axis) for axis in axes], low, high)
+    simplex = np.vstack([start, start + 0.25 * np.diag(np.where(start < 0.5 * (low + high), high - low, low - high))])
     how = {"maxfev": runs, "initial_simplex": simplex, "xatol": 0.05, "fatol": 0.0}
     best = minimize(cost, start, method="Nelder-Mead", options=how)
+    if not best.fun < before:
+        return Tuned({}, before, before, len(done), [])
     chosen = np.exp(np.clip(best.x, low, high)).tolist()
     values = {axis.pattern: value for axis, value in zip(axes, chosen, strict=True)}
     return Tuned(values, before, float(best.fun), len(done), settings(best.x))
+
+
+def _now(mission: Mission, axis: Axis) -> float:
+    """Return the logarithm of what a field is in the mission, or of the middle of its range if the file has none."""
+    try:
+        return float(np.log(float(flat(mission)[axis.keys[0]])))
+    except (KeyError, ValueError):
+        return float(np.log(axis.ends or (1.0, 1.0)).mean())
 
 
 def _predicted(mission: Mission, requirement: str, flights: int) -> float:

@@ -31,22 +31,18 @@ def verify(found: Covariance, trials: int, progress: Progress | None = None) -> 
     flight = found.mission.fly(range(first, first + trials), found.seed, judged_only=True, progress=progress)
     kept = ~np.isin(flight.signals["trial"].values, list(flight.verdict.lost))
     ratios, seen = [], set()
-    for window in found.windows.values():
-        for signal in (s for s in window.signals if "error" in s and s in flight.signals):
-            if (signal, window.times.tobytes()) in seen:
-                continue
-            seen.add((signal, window.times.tobytes()))
-            y = (
-                flight.signals[signal]
-                .values[kept][:, window.times]
-                .reshape(int(kept.sum()), int(window.times.sum()), -1)
-            )
-            sigma = np.sqrt(np.diagonal(found.total(signal)[window.times].mean(axis=0)))
-            for i in range(y.shape[2]):
-                flown, low, high = _sigma(y[:, :, i])
-                axis = "xyz"[i] if y.shape[2] == 3 else str(i)
-                span = float(sigma[i] / high), float(sigma[i] / low)
-                ratios.append(Ratio(window.when, signal, axis, float(sigma[i]), flown, float(sigma[i] / flown), span))
+    for window, signal in found.errors:
+        if (signal, window.times.tobytes()) in seen or signal not in flight.signals:
+            continue
+        seen.add((signal, window.times.tobytes()))
+        own = flight.signals[signal].values[kept][:, window.times]
+        y = own.reshape(*own.shape[:2], -1)
+        sigma = np.sqrt(np.diagonal(found.total(signal)[window.times].mean(axis=0)))
+        for i in range(y.shape[2]):
+            flown, low, high = _sigma(y[:, :, i])
+            axis = "xyz"[i] if y.shape[2] == 3 else str(i)
+            span = float(sigma[i] / high), float(sigma[i] / low)
+            ratios.append(Ratio(window.when, signal, axis, float(sigma[i]), flown, float(sigma[i] / flown), span))
     return ratios, int((~kept).sum())
 
 

@@ -63,7 +63,7 @@ def write(folder: Path, mission: Mission, data: Any, axes: Sequence[Axis], names
     """Write dataset and figure."""
     paths = [folder / "sweep.nc"]
     save(data, paths[0])
-    drawn = [m for m in names if not m.startswith("P(")][:6]
+    drawn = [m for m in names if not m.startswith("P(") and np.nanmin(data[m]) < np.nanmax(data[m])][:6]
     numeric = all(isinstance(v, float) for axis in axes for v in axis.values)
     if drawn and numeric and len(axes) <= 2 and "point" not in data.dims:
         paths.append(folder / "sweep.png")
@@ -89,12 +89,13 @@ def _curves(figure: Figure, mission: Mission, data: Any, names: Sequence[str]) -
 
 def _maps(figure: Figure, mission: Mission, data: Any, names: Sequence[str]) -> None:
     panels = np.atleast_1d(figure.subplots(1, len(names)))
-    figure.set_size_inches(1.0 + 3.6 * len(names), 3.8)
+    figure.set_size_inches(1.0 + 4.4 * len(names), 3.8)
     for panel, name in zip(panels, names, strict=True):
         (down, across), values = data[name].dims, data[name].values
         image = panel.imshow(values, origin="lower", aspect="auto", cmap="viridis")
         for i, j in np.ndindex(values.shape):
-            panel.text(j, i, f"{values[i, j]:.3g}", ha="center", va="center", fontsize=7, color="white")
+            colour = "black" if image.norm(values[i, j]) > 0.5 else "white"
+            panel.text(j, i, f"{values[i, j]:.3g}", ha="center", va="center", fontsize=7, color=colour)
         panel.set_xticks(range(len(data[across])), [f"{x:.3g}" for x in data[across].values])
         panel.set_yticks(range(len(data[down])), [f"{x:.3g}" for x in data[down].values])
         panel.set(xlabel=across, ylabel=down, title=name)

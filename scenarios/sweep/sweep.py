@@ -53,6 +53,8 @@ class Axis:
             raise InputError(f"--over {text!r}: expected FIELD=VALUES, such as sensors.*.rate_hz=10,1,1/30")
         known = flat(mission)
         keys = tuple(k for k in known if any(fnmatch.fnmatchcase(k, f"{p}{pattern}") for p in PREFIXES))
+        if not keys and "*" not in pattern and pattern.split(".")[0] in type(mission).model_fields:
+            keys = (pattern,)  # which the file leaves out; whether there is such a field shows when points are built
         if not keys:
             raise InputError(f"--over {pattern}: there is no such field; gnc show tells which there are")
         parts = values.split(":")
