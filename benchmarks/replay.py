@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.timing import Row
 from gnc import quaternion
 from gnc.config import override, parse
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import write_log
 from gnc.scenarios.replay.session import connect
 
 RATE_HZ, ROWS = 300.0, 30_000
@@ -118,7 +118,7 @@ def seconds(columns: dict[str, np.ndarray], toml: str) -> float:
 def hand_held() -> dict[str, np.ndarray]:
     """Make a log of an IMU that rests and swings."""
     t, rng = np.arange(ROWS) / RATE_HZ, np.random.default_rng(0)
-    swings = np.where(t % 40.0 > 15.0, np.sin(t), 0.0)[:, None] * np.sin(np.outer(t, [1.0, 1.7, 0.6]))
+    swings = np.maximum(np.sin(0.05 * np.pi * t), 0.0)[:, None] ** 2 * np.sin(np.outer(t, [1.0, 1.7, 0.6]))
     q = quaternion.from_euler321(swings)
     w = np.append(np.zeros((1, 3)), quaternion.log(quaternion.mul(quaternion.conj(q[:-1]), q[1:])) * RATE_HZ, axis=0)
     parts = {"gyr": w, "acc": quaternion.inverse_rotate(q, np.broadcast_to([0.0, 0.0, 9.81], (ROWS, 3)))}

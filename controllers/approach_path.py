@@ -73,6 +73,16 @@ def seen_from(target: PoseReference, q_IL: Array) -> Array:
     return array([phi, rate, acceleration])
 
 
+def left_behind(dq_IT: Array, chi_T: Array, phi: Array, rho: Array) -> tuple[Array, Array]:
+    """Return attitude of a boom that rides no more on the target, and rho, rho' as seen from there; rho'' begins at 0.
+
+    rho'_L = rho' + w_L x rho with w_L = R(phi)^T w_T + phi', which is exact once the boom is turned onto the port.
+    """
+    turn = quaternion.exp(phi[0])
+    w_L = quaternion.inverse_rotate(turn, chi_T[:3]) + phi[1]
+    return quaternion.mul(dq_IT[:4], turn), array([rho[0], rho[1] + cross(w_L, rho[0]), zeros(3)])
+
+
 def chaser_reference(
     target: PoseReference, c: Array, dq_LB: Array, inertial: Any, q_IL: Array, phi: Array, rho: Array
 ) -> PoseReference:

@@ -29,6 +29,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "State")}  # not what they stand for
+suppress_warnings = ["ref.python"]  # a short name of a type that several modules have, such as State, links to none
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 toc_object_entries_show_parents = "hide"

@@ -34,7 +34,7 @@ class Belief(NamedTuple):
     rho_B: Array  # (..., 3) that of the wheels, known [kg m^2/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 6 + k, 6 + k) covariance of (a, dP, extras)
-    watch: Array  # (..., 12) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 9) how much the filter doubts itself, see `recovery`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated, or the trial started anew
 
@@ -45,14 +45,6 @@ class Belief(NamedTuple):
 def lost(belief: Belief) -> Array:
     """Tell which trials have no belief left."""
     return ~np.isfinite(belief.q_IB[..., 0])
-
-
-def select(chosen: Array, first: Belief, second: Belief) -> Belief:
-    """Return the first belief where chosen, the second elsewhere, trial by trial."""
-    chosen = np.asarray(chosen)
-    pick = lambda a, b, core: np.where(chosen[(..., *(None,) * core)], a, b)  # noqa: E731
-    cores = (1, 1, 1, 1, 2, 1, 0, 0)
-    return Belief(*[pick(a, b, core) for a, b, core in zip(first, second, cores, strict=True)])
 
 
 def _placed(n: int, rows: Array) -> Array:

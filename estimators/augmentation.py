@@ -51,13 +51,14 @@ class Augmentation:
         walks = [np.broadcast_to(state.walk, (*lead, state.size)) for state in self.states]
         return np.concatenate([np.zeros((*lead, 0)), *walks], axis=-1)
 
-    def _each(self, values: Array) -> Iterator[tuple[ExtraState, slice, Array]]:
+    def each(self, values: Array) -> Iterator[tuple[ExtraState, slice, Array]]:
+        """Give the states, where they are, and their estimates."""
         for state, part in zip(self.states, self._parts, strict=True):
             yield state, part, values[..., part]
 
     def value(self, values: Array, name: str) -> Array:
         """Return the estimate of the state of that name."""
-        for state, _, value in self._each(values):
+        for state, _, value in self.each(values):
             if state.name == name:
                 return value
         raise InputError(f"extras: there is no {name!r}, only {', '.join(state.name for state in self.states)}")
@@ -66,7 +67,7 @@ class Augmentation:
         """Return J with its estimated deviation."""
         if not self.changes_rate:
             return J
-        for state, _, value in self._each(values):
+        for state, _, value in self.each(values):
             dJ = state.inertia(value)
             J = J if dJ is None else J + dJ
         return J
@@ -75,7 +76,7 @@ class Augmentation:
         """Return the torque that is constant over a step: the known one and the estimated."""
         if not self._steady:
             return tau_B
-        for state, _, value in self._each(values):
+        for state, _, value in self.each(values):
             steady = state.steady_torque(value)
             tau_B = tau_B if steady is None else np.asarray(tau_B) + steady
         return tau_B
@@ -86,7 +87,7 @@ class Augmentation:
             return self.states[0].kick(q_IB, values, env) or self._nothing
         lead = values.shape[:-1]
         total = Kick(blank(*lead, 3), blank(*lead, 3, 3), blank(*lead, 3, self.size))
-        for state, part, value in self._each(values):
+        for state, part, value in self.each(values):
             kick = state.kick(q_IB, value, env)
             if kick is not None:
                 total = Kick(total.tau_B + kick.tau_B, total.T + kick.T, total.D)
@@ -103,7 +104,7 @@ class Augmentation:
         if not (self._steady or self.changes_rate):
             return np.zeros((6, self.size))
         gains = blank(*G.shape[:-2], 6, self.size)
-        for state, part, value in self._each(values):
+        for state, part, value in self.each(values):
             if state.inertia(value) is not None:
                 (P_B, *given, h), (n, stages) = step, divided(*step)
                 form = state.form if isinstance(state, Inertia) else "full"
@@ -120,7 +121,7 @@ class Augmentation:
             return self._M
         M = blank(*np.shape(w_B)[:-1], 3, 3 + self.size)
         M[..., :3] = np.eye(3)
-        for state, part, value in self._each(values):
+        for state, part, value in self.each(values):
             if isinstance(state, Inertia):
                 M[..., 3 + part.start : 3 + part.stop] = -momentum_slope(state.form)(w_B)
             elif state.inertia(value) is not None:
@@ -132,8 +133,8 @@ class Augmentation:
         return bool(self.states) and any(state.is_bias_of(sensor) for state in self.states)
 
     def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
-        """Return the sensor's prediction at its estimated bias, H over (a, dw, values); over (a, dw) if it has none."""
-        for state, part, value in self._each(values):
+        """Return the sensor's prediction at its estimated bias, H over all states; without `values` if none."""
+        for state, part, value in self.each(values):
             if state.is_bias_of(sensor):
                 z, H, R = sensor.predict(x, env, bias=value)
                 return Prediction(z, self._wide(H, part, sensor.H_bias), R)
@@ -141,6 +142,7 @@ class Augmentation:
 
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
         lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
-        wide = blank(*lead, H.shape[-2], 6 + self.size)
-        wide[..., :6], wide[..., 6 + part.start : 6 + part.stop] = H, H_bias
+        m, n = H.shape[-2:]
+        wide = blank(*lead, m, n + self.size)
+        wide[..., :n], wide[..., n + part.start : n + part.stop] = H, H_bias
         return wide

@@ -6,14 +6,17 @@ errors (a, dP) the level sets of y are bent by sigma^2/t, against a belief of wi
 a bent sheet for a plane, and its NEES grows by sigma^2 t. Here the estimate moves by (a, dP) to q exp(a/2) and
 
     P' = P_1 + B(P_1) (y(P) + A(P) dP - y(P_1)),   P_1 = P + dP,   A = dy/dP = [P, w]^T,   w = J^-1 (P - rho)
-    B = [b_1 - k b_2, b_2],   b_1 = P g/(g^2 + 1000 S_11^2),   b_2 = w_n h/(h^2 + 1000 s^2)
-    k = w.P/g,   w_n = w - k P,   g = |P|^2,   h = |w_n|^2,   S = E[dA dA^T] from the covariance of dP,   s that of w_n
+    B = [b_1 - k b_2, b_2],   b_1 = P g/(g^2 + 1000 S_11^2),   b_2 = f w_n/h + (1 - f) (w.P/|w|^2) b_1
+    k = w.P/g,   w_n = w - k P,   g = |P|^2,   h = |w_n|^2,   f = h^2/(h^2 + 1000 s^2)
 
-so that y is linear in dP. B is the least change of momentum that changes y, length first, then of the energy what is
-not along P. S and s let go of a gradient that is known to less than a 1000^(1/4)-th of itself: a rate not yet known;
-of the energy alone, in a spin about a principal axis and of a round body: the length has a gradient there. To
-first order the chart is (a, dP): the covariance C of `attitude_belief` stays what it is, and goes to the chart of the
-new estimate by the exact derivative of the move. Derivation and figures: docs/conserved_chart.md.
+so that y is linear in dP; S = E[dA dA^T] from the covariance of dP, s that of w_n. With f = 1, B is the least change of
+momentum that changes y, length first, then of the energy what is not along P. S and s let go of a gradient that is
+known to less than a 1000^(1/4)-th of itself: of both, in a rate not yet known; of one, in a spin about a principal axis
+and of a round body. The one that is kept there, with f = 0, is the energy: the frequency of such a spin is
+|P|/J_3 + E_n/|P|, E_n = T - |P|^2/(2 J_3) the energy of its nutation, which is constant where T is, to second order in
+the nutation, and not where |P| is. To first order the chart is (a, dP): the covariance C of `attitude_belief` stays
+what it is, and goes to the chart of the new estimate by the exact derivative of the move. Derivation and figures:
+docs/conserved_chart.md.
 """
 
 from __future__ import annotations
@@ -63,7 +66,8 @@ def _pull(A, S):
     rest = w - along * P
     h, s = rest @ rest, S[1, 1] - 2.0 * along * S[0, 1] + along * along * S[0, 0]
     length = P * (g / maximum(g * g + DAMPING * S[0, 0] * S[0, 0], SMALLEST))
-    energy = rest * (h / maximum(h * h + DAMPING * s * s, SMALLEST))
+    held = h / maximum(h * h + DAMPING * s * s, SMALLEST)
+    energy = held * rest + ((1.0 - h * held) * (w @ P) / maximum(w @ w, SMALLEST)) * length
     return array([length - along * energy, energy]).T
 
 

@@ -11,7 +11,6 @@ optimal: NIS may be averaged over time with N = trials times steps. The errors o
 from one step to the next. NEES is therefore averaged over trials only, and the band of N trials, applied to a mean
 over trials and time, is too wide rather than too narrow.
 
-NaN marks a lost trial; it is left out and counted.
 Source: Bar-Shalom, Li and Kirubarajan, "Estimation with Applications to Tracking and Navigation", section 5.4.
 """
 
@@ -37,15 +36,6 @@ class Band(NamedTuple):
     def holds(self, value: Array) -> Array:
         """Tell whether values are in the band; NaN is not."""
         return (self.lo <= value) & (value <= self.hi)
-
-
-class Consistency(NamedTuple):
-    """A normalised square averaged over trials, for each time."""
-
-    mean: Array  # (times...)
-    band: Band  # of the mean
-    inside: Array  # (times...) bool
-    lost: Array  # (times...) trials left out
 
 
 class Whiteness(NamedTuple):
@@ -92,11 +82,6 @@ def nees(error: Array, C: Array) -> Array:
     return _nees(np.shape(error)[-1])(error, C)
 
 
-def nis(y: Array, S: Array) -> Array:
-    """Return y . S^-1 y of innovations (..., m); the same number as `Innovation.nis`."""
-    return nees(y, S)
-
-
 def mean_band(n: Array, independent: Array, confidence: float = 0.95) -> Band:
     """Return the band of the mean of so many independent chi-square values with n degrees of freedom each.
 
@@ -107,18 +92,6 @@ def mean_band(n: Array, independent: Array, confidence: float = 0.95) -> Band:
     tail = 0.5 * (1.0 - confidence)
     freedom = np.multiply(independent, n)
     return Band(2.0 * gammaincinv(0.5 * freedom, tail) / independent, chdtri(freedom, tail) / independent)
-
-
-def over_trials(values: Array, n: int, confidence: float = 0.95) -> Consistency:
-    """Average NEES or NIS values (trials, times...) with n degrees of freedom over trials, each time by itself."""
-    values = np.asarray(values)
-    kept = np.isfinite(values)
-    count = kept.sum(axis=0)
-    # No trial left: 0/0 is the NaN that says so.
-    with np.errstate(invalid="ignore"):
-        mean = np.where(kept, values, 0.0).sum(axis=0) / count
-        band = mean_band(n, count, confidence)
-    return Consistency(mean, band, band.holds(mean), len(values) - count)
 
 
 def whiteness(y: Array, S: Array, lags: int, confidence: float = 0.95) -> Whiteness:

@@ -24,7 +24,7 @@ import numpy as np
 from gnc.batch import Kernel, maximum, minimum, where
 from gnc.batch.layout import Layout
 from gnc.estimators.kalman import factor, gated, joseph, solve, symmetric_product, without_unused
-from gnc.estimators.recovery import healthy, heeded, inflated, recovered, watch_size
+from gnc.estimators.recovery import agreed, healthy, inflated, refused, watch_size
 from gnc.linalg import array, identity, zeros
 
 BENT = 0.02  # |s_a|^2 / sigma beyond which an interval is linearised again [rad]
@@ -48,18 +48,22 @@ class Space:
     limits: int  # of those blocks
 
     def belief(self, n: int) -> str:
-        """Return the layout of q, x, C, watch, idle and recoveries."""
-        e = self.errors
-        return f"({self.numbers}),({n - e}),({n},{n}),({watch_size(e)}),(),()"
+        """Return the layout of q, x, C, watch and idle."""
+        return f"{self.state(n)},()"
 
-    def after(self, n: int) -> str:
-        """Return the layout of q, x, C, watch and recoveries."""
-        return f"({self.numbers}),({n - self.errors}),({n},{n}),({watch_size(self.errors)}),()"
+    def after(self, n: int, m: int, k: int | None) -> str:
+        """Return the layout of what `finished` returns for m measurements of k sensors; None: of one, without axis."""
+        each = "()" if k is None else f"({k})"
+        return f"{self.state(n)},({m},{m}),{each},{each},{each},({m},{self.errors}),({m},{m})"
+
+    def state(self, n: int) -> str:
+        """Return the layout of q, x, C and watch."""
+        return f"({self.numbers}),({n - self.errors}),({n},{n}),({watch_size(self.errors)})"
 
 
 def _kernel(space: Space, n: int, layout: str, more: str) -> Callable[[Any], Kernel]:
     """Return the decorator of a kernel: belief, `more` arguments of which one is the space's own, results."""
-    names = ("q", "x", "C", "watch", "idle", "recoveries", *more.replace("given", " ".join(space.names)).split())
+    names = ("q", "x", "C", "watch", "idle", *more.replace("given", " ".join(space.names)).split())
     text = f"{space.belief(n)},{layout.replace('given', space.cores.format(x=n - space.errors))}"
     return lambda function: Kernel(function, Layout.parse(text, names))
 
@@ -81,36 +85,59 @@ def _gained(H, R, S, C, r, valid, gates, sizes, wide):
     return K, u, array([nis]), array([used]), where(took, r, zeros(m))
 
 
-def finished(space, state, good, counts, seen, given, limits):
-    """Return belief and counts after the measurements of an instant.
+def finished(space, state, good, counts, seen, patience_s):
+    """Return what a kernel returns after the measurements of an instant, NaN where the trial is lost.
 
-    state = (q, x, C), counts = (watch, idle, recoveries), seen = (valid, used, residual, H, R, gates, sizes).
+    state = (q, x, C), counts = (watch, idle), seen = (valid, nis, used, H, R, S, sizes). It returns q, x, C, watch, S,
+    nis, used, refused, and what `doubt_kernel` takes: H over the group's errors in inertial axes, and R.
     """
-    (q, x, C), (watch, idle, recoveries), (patience_s, inflation, *widest) = state, counts, limits
-    valid, used, r, H, R, gates, sizes = seen
-    turn, start = space.from_inertial(q), 0
+    (watch, idle), (valid, nis, used, H, R, S, sizes) = counts, seen
+    over, start = H[:, : space.errors] @ space.from_inertial(state[0]), 0
     for i, size in enumerate(sizes):
         rows = slice(start, start + size)
-        over, y = H[rows, : space.errors] @ turn, r[rows]
-        size_2 = 2.0 * (y @ y) / maximum(sum((h * h for h in over[:, :3].ravel()), 0.0), 1e-200)  # of the error [rad^2]
-        bend = space.bent(H[rows], (size_2 * (1.0 / 3.0)) * identity(3))
-        watch = heeded(watch, idle, valid[i], used[i], y, over, R[rows, rows], bend, gates[i], patience_s)
+        watch = agreed(watch, idle, used[i], over[rows], R[rows, rows], patience_s)
         idle, start = 0.0, start + size
-    wide = inflated(C, space.spread(C, given), inflation, widest)
-    return recovered((q, x), C, good, watch, recoveries, patience_s, wide)
+    good = good & healthy(state[2])
+    for i in range(len(sizes)):
+        good = good & ((nis[i] >= 0.0) | (valid[i] == 0.0))
+    out = array([where((valid[i] > 0.0) & (used[i] == 0.0), 1.0, 0.0) for i in range(len(sizes))])
+    return *(where(good, part, math.nan) for part in state), watch, S, nis, used, out, over, R
+
+
+@functools.cache
+def doubt_kernel(space: Space, n: int, m: int) -> Kernel:
+    """Return the kernel of a refusal: C, watch, recoveries -> the same, C inflated where doubt has lasted.
+
+    H and R as `finished` returns them, limits = (gate, patience, inflation, widest ...).
+    """
+    e = space.errors
+    belief = f"({n},{n}),({watch_size(e)}),()"
+    layout = f"{belief},{space.cores.format(x=n - e)},({m},{e}),({m},{m}),({m}),({3 + space.limits})->{belief}"
+
+    def doubt(C, watch, recoveries, *more):
+        *given, H, R, y, limits = more
+        gate, patience_s, inflation, *widest = limits
+        size_2 = 2.0 * (y @ y) / maximum(sum((h * h for h in H[:, :3].ravel()), 0.0), 1e-200)  # of the error [rad^2]
+        bend = space.bent(H, (size_2 * (1.0 / 3.0)) * identity(3))
+        watch = refused(watch, y, H, R, bend, gate, patience_s)
+        recover = watch[0] >= patience_s
+        C = where(recover, inflated(C, space.spread(C, given), inflation, widest), C)
+        return C, where(recover, zeros(len(watch)), watch), where(recover, recoveries + 1.0, recoveries)
+
+    return Kernel(doubt, Layout.parse(layout, ("C", "watch", "recoveries", *space.names, "H", "R", "y", "limits")))
 
 
 @functools.cache
 def correction_kernel(space: Space, n: int, m: int, columns: int) -> Kernel:
     """Return the kernel of an update with m measurements of a state of n numbers.
 
-    limits = (gate, patience, inflation, widest ...). Beyond the Kalman update: R grows by what H leaves out; a trial
-    whose covariance is not positive or overflows becomes NaN. It returns belief, S, nis and used.
+    limits = (gate, patience ...). Beyond the Kalman update: R grows by what H leaves out; a trial whose covariance is
+    not positive or overflows becomes NaN. It returns what `finished` does, of one sensor.
     """
-    shapes = f"given,({m},{columns}),({m},{m}),({m}),(),({3 + space.limits})->{space.after(n)},({m},{m}),(),()"
+    shapes = f"given,({m},{columns}),({m},{m}),({m}),(),({3 + space.limits})->{space.after(n, m, None)}"
 
     @_kernel(space, n, shapes, "given H R y valid limits")
-    def correct(q, x, C, watch, idle, recoveries, *more):
+    def correct(q, x, C, watch, idle, *more):
         *given, H, R, y, valid, limits = more
         H, R, was_good = space.own(H, n, given), R + space.blind(H, C) * identity(m), healthy(C)
         S = symmetric_product(H, C) + R
@@ -119,9 +146,9 @@ def correction_kernel(space: Space, n: int, m: int, columns: int) -> Kernel:
         C_used = joseph(C, H, R, K)
         q_new, x_new, reset = space.move(q, x, K @ where(took, y, zeros(m)), C, C, given)
         state = where(took, q_new, q), where(took, x_new, x), where(took, symmetric_product(reset, C_used), C)
-        good = was_good & ((nis[0] >= 0.0) | (valid == 0.0))
-        seen, counts = ([valid], used, y, H, R, limits[:1], (m,)), (watch, idle, recoveries)
-        return *finished(space, state, good, counts, seen, given, limits[1:]), S, nis[0], used[0]
+        seen = [valid], nis, used, H, R, S, (m,)
+        *after, nis, used, out, over, R = finished(space, state, was_good, (watch, idle), seen, limits[1])
+        return *after, nis[0], used[0], out[0], over, R
 
     return correct
 
@@ -153,34 +180,30 @@ def measuring_kernel(space: Space, predict: Kernel, n: int) -> Kernel:
 def interval_kernel(space: Space, n: int, sizes: tuple[int, ...], columns: int) -> Kernel:
     """Return the kernel of one linearisation of an interval, with measurements of these sizes at its end.
 
-    q, x: the end of the motion from the state that d leads to; gates and valid per sensor. It returns belief, S, nis
-    and used per sensor, then how far the correction is from linear, |s_a|^2/(0.02 sigma), and d and n to linearise at.
+    q, x: the end of the motion from the state that d leads to; gates and valid per sensor. It returns what `finished`
+    does, then the residual, how far the correction is from linear, |s_a|^2/(0.02 sigma), and d and n to linearise at.
     """
     m, k = sum(sizes), len(sizes)
 
-    ins = f"({n},{n}),({n},{n}),({n}),({n}),given,({m},{columns}),({m},{m}),({m}),({k}),({k}),({2 + space.limits})"
-    outs = f"{space.after(n)},({m},{m}),({k}),({k}),(),({n}),({n})"
+    ins = f"({n},{n}),({n},{n}),({n}),({n}),given,({m},{columns}),({m},{m}),({m}),({k}),({k}),()"
+    outs = f"{space.after(n, m, k)},({m}),(),({n}),({n})"
 
-    @_kernel(space, n, f"{ins}->{outs}", "F Q d noise given H R y valid gates limits")
-    def interval(q, x, C, watch, idle, recoveries, F, Q, d, noise, *more):
-        *given, H, R, y, valid, gates, limits = more
+    @_kernel(space, n, f"{ins}->{outs}", "F Q d noise given H R y valid gates patience_s")
+    def interval(q, x, C, watch, idle, F, Q, d, noise, *more):
+        *given, H, R, y, valid, gates, patience_s = more
         C_m, way, H = symmetric_product(F, C) + Q, F @ d + noise, space.own(H, n, given)
         r, S = y + H @ way, symmetric_product(H, C_m) + R
         K, u, nis, used, taken = _gained(H, R, S, C_m, r, valid, gates, sizes, S + _blind(space, H, C_m, sizes))
         s, C_used = K @ taken - way, joseph(C_m, H, R, K)
         q_new, x_new, reset = space.move(q, x, s, C_m, C_used, given)
-        good = C[0, 0] > 0.0
-        for i in range(k):
-            good = good & ((nis[i] >= 0.0) | (valid[i] == 0.0))
-        state = q_new, x_new, symmetric_product(reset, C_used)
-        seen, counts = (valid, used, r, H, R, gates, sizes), (watch, idle, recoveries)
-        after = finished(space, state, good, counts, seen, given, limits)
+        state, seen = (q_new, x_new, symmetric_product(reset, C_used)), (valid, nis, used, H, R, S, sizes)
+        after = finished(space, state, C[0, 0] > 0.0, (watch, idle), seen, patience_s)
         turn = s[:3] @ s[:3]
         per_square = sum((H[j, i] * H[j, i] / R[j, j] for i in range(3) for j in range(m)), 0.0)
         bent = turn * np.sqrt(per_square * (1.0 / 3.0)) * (1.0 / BENT)
         part = minimum(1.0, REACH / np.sqrt(maximum(turn, 1e-30)))
         d = d + part * (C @ (F.T @ u) - d)
-        return *after, S, nis, used, bent, d, noise + part * (Q @ u - noise)
+        return *after, r, bent, d, noise + part * (Q @ u - noise)
 
     return interval
 

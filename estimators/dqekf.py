@@ -28,6 +28,7 @@ import numpy as np
 from gnc import check, dual_quaternion, spatial
 from gnc.errors import InputError
 from gnc.estimators import conserved_pose, pose_motion
+from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.corrections import Space
 from gnc.estimators.dqekf_kernels import pose_space, propagation_kernel
 from gnc.estimators.extra_states import ExtraState
@@ -55,7 +56,7 @@ class DqEkf(GroupFilter):
     extras: tuple[ExtraState, ...] = ()  # biases of sensors, a steady torque, the inertia about the centre of mass
     widest: tuple[float, ...] = field(default=(1.0, 10.0, 0.2, 1.0), kw_only=True)  # [rad, m, rad/s, m/s]
     turn: float | None = pose_motion.TURN  # [rad] of the longest stage, or None: one step, whatever the angle
-    _slices: list[slice] = field(init=False, repr=False)
+    _extra: Augmentation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
@@ -70,9 +71,7 @@ class DqEkf(GroupFilter):
             if own_inertia or kind.kick is not ExtraState.kick:
                 raise InputError(f"extras: {kind.__name__} is for the attitude filter; use biases, torque or Inertia")
         store(self, M=check.inertia6("M", self.M), wrench_psd=psd, extras=tuple(self.extras))
-        ends = np.cumsum([0, *(extra.size for extra in self.extras)]).tolist()
-        slices = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-        store(self, _slices=slices, noisy=bool(psd.any()))
+        store(self, _extra=Augmentation(self.extras), noisy=bool(psd.any()))
 
     @classmethod
     def of(cls, mass: Array, r_g: Array, J_com: Array, **options: Any) -> DqEkf:
@@ -83,7 +82,7 @@ class DqEkf(GroupFilter):
     @property
     def size(self) -> int:
         """How many numbers the error state has."""
-        return 12 + sum(extra.size for extra in self.extras)
+        return 12 + self._extra.size
 
     def start(self, x: Any, C: Array, extras: Array | None = None, C_extras: Array | None = None) -> PoseBelief:
         """Return the belief at a state, with its covariance over (dxi, dchi) and that of the extra states beside it."""
@@ -114,13 +113,13 @@ class DqEkf(GroupFilter):
 
     def extra(self, belief: PoseBelief, name: str) -> Array:
         """Return the estimate of one of the extra states."""
-        return belief.extras[..., self._slices[[e.name for e in self.extras].index(name)]]
+        return self._extra.value(belief.extras, name)
 
     def inertia(self, belief: PoseBelief) -> Array:
         """Return M as the filter believes it is."""
         M = self.M
-        for extra, part in zip(self.extras, self._slices, strict=True):
-            dJ = extra.inertia(belief.extras[..., part])
+        for extra, _, value in self._extra.each(belief.extras):
+            dJ = extra.inertia(value)
             M = M if dJ is None else deviated(M, dJ)
         return M
 
@@ -155,8 +154,7 @@ class DqEkf(GroupFilter):
     def _propagated(self, C: Array, F: Array, Q: Array, B: Array, h: Array) -> Array:
         if not self.extras:
             return propagate_kernel(12)(C, F, Q)
-        walk = np.concatenate([extra.walk for extra in self.extras], axis=-1)
-        return propagation_kernel(self.size - 12)(C, F, Q, B, walk, h)
+        return propagation_kernel(self.size - 12)(C, F, Q, B, self._extra.walk, h)
 
     def _whole(self, F: Array, B: Array) -> Array:
         """Return F with the rows and columns of the extra states."""
@@ -174,8 +172,8 @@ class DqEkf(GroupFilter):
 
     def _input(self, belief: PoseBelief, wrench_B: Array | None) -> Array | None:
         """Return the wrench that is constant over the step: the known one and the estimated torque."""
-        for extra, part in zip(self.extras, self._slices, strict=True):
-            torque = extra.steady_torque(belief.extras[..., part])
+        for extra, _, value in self._extra.each(belief.extras):
+            torque = extra.steady_torque(value)
             if torque is not None:
                 estimated = np.concatenate([torque, np.zeros_like(torque)], axis=-1)
                 wrench_B = estimated if wrench_B is None else np.asarray(wrench_B) + estimated
@@ -199,7 +197,7 @@ class DqEkf(GroupFilter):
     @property
     def _unknown(self) -> conserved_pose.Unknown:
         """Where the inertia is among the extra states."""
-        for extra, part in zip(self.extras, self._slices, strict=True):
+        for extra, part, _ in self._extra.each(np.zeros(self._extra.size)):
             if isinstance(extra, Inertia):
                 return part.start, extra.form
         return None
@@ -220,16 +218,4 @@ class DqEkf(GroupFilter):
         return (self.inertia(belief),)
 
     def _expect(self, belief: PoseBelief, sensor: Any, env: Any) -> Prediction:
-        for extra, part in zip(self.extras, self._slices, strict=True):
-            if extra.is_bias_of(sensor):
-                z, H, R = sensor.predict(belief, env, bias=belief.extras[..., part])
-                return Prediction(z, self._wide(H, part, sensor.H_bias), R)
-        return Prediction(*sensor.predict(belief, env))
-
-    def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
-        """Return H over (dxi, dchi, extras), of which one part is a bias of the sensor."""
-        lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
-        m, size = H.shape[-2], part.stop - part.start
-        none = lambda n: np.zeros((*lead, m, n))  # noqa: E731
-        columns = [H + none(12), none(part.start), none(size) + H_bias, none(self.size - 12 - part.stop)]
-        return np.concatenate(columns, axis=-1)
+        return self._extra.expect(sensor, belief, env, belief.extras)

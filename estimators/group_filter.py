@@ -18,7 +18,15 @@ import numpy as np
 
 from gnc import check
 from gnc.batch import Kernel, as_numbers
-from gnc.estimators.corrections import Space, correction_kernel, interval_kernel, measuring_kernel, moved_kernel
+from gnc.batch.choice import chosen, when
+from gnc.estimators.corrections import (
+    Space,
+    correction_kernel,
+    doubt_kernel,
+    interval_kernel,
+    measuring_kernel,
+    moved_kernel,
+)
 from gnc.estimators.kalman import Innovation, gate, innovations
 from gnc.models.parameters import between
 from gnc.models.sensors.interface import Prediction
@@ -36,21 +44,29 @@ class Ways(NamedTuple):
     move: Callable[[Any, Array], tuple[Any, Array, Array]]  # state, C -> state at the end, F and Q over all states
 
 
-class Outcome(NamedTuple):
-    """What a linearisation of an interval leads to, as `interval_kernel` returns it, and the residuals."""
+class After(NamedTuple):
+    """What the measurements of an instant lead to, as kernels return it (`corrections.finished`)."""
 
     q: Array
     x: Array
     C: Array
     watch: Array
-    recoveries: Array
     S: Array
     nis: Array
     used: Array
+    refused: Array  # valid and beyond the gate
+    H: Array  # over the group's errors in inertial axes
+    R: Array
+
+
+class Outcome(NamedTuple):
+    """What a linearisation of an interval leads to, as `interval_kernel` returns it."""
+
+    after: After
+    y: Array
     bent: Array
     d: Array
     noise: Array
-    y: Array
 
 
 @functools.cache
@@ -103,28 +119,50 @@ class GroupFilter:
         limits = self._limits(kernel.layout.outs[1][0], gated)
         correct = measuring_kernel(self._space, kernel, self.size)
         *after, y = correct(*self._state(belief), *arguments, measurement[0], as_numbers(measurement[1]), limits)
-        return self._after(belief, after, y)
+        return self._one(belief, After._make(after), y, limits)
 
     def corrected(
         self, belief: Any, H: Array, R: Array, y: Array, valid: Array, gated: bool = True
     ) -> tuple[Any, Innovation]:
         """Correct with a residual y of derivative H and noise R."""
-        kernel = correction_kernel(self._space, self.size, *H.shape[-2:])
-        return self._after(belief, kernel(*self._state(belief), H, R, y, valid, self._limits(H.shape[-2], gated)), y)
+        kernel, limits = correction_kernel(self._space, self.size, *H.shape[-2:]), self._limits(H.shape[-2], gated)
+        return self._one(belief, After._make(kernel(*self._state(belief), H, R, y, valid, limits)), y, limits)
 
     def _limits(self, m: int, gated: bool) -> Array:
         return limits_of(self.gate_probability if gated else 1.0, m, self._recovery)
 
     def _state(self, belief: Any) -> tuple[Array, ...]:
         """Return what all kernels of an update begin with."""
-        counts = belief.watch, belief.idle, belief.recoveries
-        return belief[0], self.vector(belief), belief.C, *counts, *self._given(belief)
+        return belief[0], self.vector(belief), belief.C, belief.watch, belief.idle, *self._given(belief)
 
-    def _after(self, belief: Any, results: Sequence[Array], y: Array) -> tuple[Any, Innovation]:
-        """Return the belief with the results of a kernel, and what was said."""
-        q, x, C, watch, recoveries, S, nis, used = results
-        belief = self.placed(belief, q, x)._replace(C=C, watch=watch, idle=0.0 * belief.idle, recoveries=recoveries)
-        return belief, Innovation(y, S, nis, used > 0.0)
+    def _one(self, belief: Any, after: After, y: Array, limits: Array) -> tuple[Any, Innovation]:
+        """Return the belief after one sensor, and what was said."""
+        counts = after.C, after.watch, belief.recoveries
+        counts = self._doubted(counts, self._given(belief), after, y, limits)
+        return self._placed(belief, after, counts), Innovation(y, after.S, after.nis, after.used > 0.0)
+
+    def _doubted(
+        self, counts: tuple[Array, ...], given: tuple[Array, ...], seen: After, y: Array, limits: Array
+    ) -> Any:
+        """Return C, watch and recoveries after a sensor, where it was refused: computed only if it was in any trial."""
+        kernel = doubt_kernel(self._space, self.size, y.shape[-1])
+        return when(seen.refused > 0.0, kernel, (*counts, *given, seen.H, seen.R, y, limits), counts)
+
+    def _placed(self, belief: Any, after: After, counts: tuple[Array, ...]) -> Any:
+        C, watch, recoveries = counts
+        belief = self.placed(belief, after.q, after.x)
+        return belief._replace(C=C, watch=watch, idle=0.0 * belief.idle, recoveries=recoveries)
+
+    def _several(
+        self, belief: Any, after: After, y: Array, sizes: tuple[int, ...], gated: bool
+    ) -> tuple[Any, list[Innovation]]:
+        """Return the belief after several sensors at once, and what each said."""
+        counts, start = (after.C, after.watch, belief.recoveries), 0
+        for i, size in enumerate(sizes):
+            rows, start = slice(start, start + size), start + size
+            seen = after._replace(refused=after.refused[..., i], H=after.H[..., rows, :], R=after.R[..., rows, rows])
+            counts = self._doubted(counts, self._given(belief), seen, y[..., rows], self._limits(size, gated))
+        return self._placed(belief, after, counts), innovations(y, after.S, after.nis, after.used, sizes)
 
     def _over(
         self, belief: Any, ways: Ways, h: Array, readings: Readings, env: Any, iterations: int, gated: bool
@@ -139,11 +177,10 @@ class GroupFilter:
             if not np.any(again):
                 break
             newer = self._linearised(belief, outcome, ways, readings, env, gated)[0]
-            chosen = [again[(..., *(None,) * (np.ndim(a) - again.ndim))] for a in newer]
-            outcome = Outcome(*[np.where(c, a, b) for c, a, b in zip(chosen, newer, outcome, strict=True)])
+            outcome = chosen(again, newer, outcome)
             again = again & (outcome.bent > 1.0)
-        belief, _ = self._after(end._replace(idle=belief.idle), outcome[:8], outcome.y)
-        return belief, innovations(outcome.y, outcome.S, outcome.nis, outcome.used, sizes)
+        end = end._replace(idle=belief.idle, recoveries=belief.recoveries)
+        return self._several(end, outcome.after, outcome.y, sizes, gated)
 
     def _linearised(
         self, start: Any, before: Outcome | None, ways: Ways, readings: Readings, env: Any, gated: bool
@@ -159,12 +196,12 @@ class GroupFilter:
             end, _ = self.moved(end, F @ start.C @ np.swapaxes(F, -1, -2) + Q, noise)
         y, H, R, valid, sizes = self.stacked(end, readings, env)
         gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
-        q, x, _, *counts = self._state(end._replace(watch=start.watch, idle=start.idle, recoveries=start.recoveries))
-        counts, given = counts[:3], counts[3:]
+        q, x, _, *counts, patience_s = *self._state(end._replace(watch=start.watch, idle=start.idle)), self.patience_s
+        counts, given = counts[:2], counts[2:]
         results = interval_kernel(self._space, self.size, sizes, H.shape[-1])(
-            q, x, start.C, *counts, F, Q, d, noise, *given, H, R, y, valid, gates, np.array(self._recovery)
+            q, x, start.C, *counts, F, Q, d, noise, *given, H, R, y, valid, gates, patience_s
         )
-        return Outcome._make((*results, y)), end, sizes
+        return Outcome(After._make(results[:10]), *results[10:]), end, sizes
 
     def moved(self, belief: Any, C: Array, d: Array) -> tuple[Any, Array]:
         """Return the state at d of the belief's chart, and the reset between them."""

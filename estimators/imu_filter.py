@@ -8,49 +8,26 @@ on the body or in the room, and not a rotation. Noises come from the log's own r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc import quaternion
+from gnc.estimators import imu_layout as k
+from gnc.estimators.imu_layout import FIELD, Samples, Settings, State, Told, Trace
 from gnc.estimators.imu_rest import ImuNoise, RestSurvey, resting
-
-if TYPE_CHECKING:
-    from gnc.estimators.imu_kernels import Samples, State, Told, Trace
 
 Array = Any
 
 START_S = 0.35  # over which the first attitude is averaged
-FIELD = 50.0  # strength to which the log's field is scaled inside: about that of the Earth [uT]
 GRAVITY = 9.81
 LONGEST_BLOCK_S = 0.035  # between two steps of the covariance where no magnetometer asks for more
 LEAST_MAG_S = 0.01  # a magnetometer has no more to tell than at 100 Hz, since the field itself is rough
 GAP_S = 0.5  # a step that is longer is a gap
-
-
-@dataclass(frozen=True)
-class ImuConstants:
-    """What a log does not tell; halves and doubles of them change the error by less than a sixth (docs/replay.md)."""
-
-    k_rate: float = 1e-3  # [sqrt(s)] rate noise per rate: 0.1 % of scale and misalignment over 0.5 s
-    q_bias: float = float(np.radians(0.002))  # [rad/s/sqrt(s)] bias walk
-    sigma_p: float = 0.3  # [m] an arm's reach
-    tau_p: float = 1.0  # [s] a stroke
-    sigma_d: float = 0.01 * FIELD  # 1 % of the field indoors
-    tau_d: float = 2.0  # [s]
-    gate: float = 30.0  # chi-square of 3: 1e-6 for one sample
-    gate_mean: float = 8.0  # of the mean over t_mean
-    t_mean: float = 0.2  # [s]
-    share_e: float = 0.5  # of a contradiction that goes to the room, the rest goes to the body
-    tau_e: float = 20.0  # [s] in which a magnet is passed
-    t_move: float = 1.0  # [s] a magnet that is brought goes on moving
-    t_back: float = 2.0  # [s] over which the field has to be explained without magnets
-    back: float = 6.0  # mean NIS of 3 below which it is
-    sigma_zru: float = float(np.radians(0.1))  # [rad/s] zero rate at rest
-    sigma_zv: float = 0.02  # [m/s]
-    rest_step: float = 0.035  # [s]
+PUSHED = (0.1, 0.1, 0.2)  # [rad] by which 1 m/s^2 tilts an alignment, and turns it where the field dips by 63 deg
+LOST, IDLE = 0.5, 0.1  # [rad] that a body may have turned in a gap to be aligned anew, at its rate or [rad/s] at least
 
 
 @dataclass(frozen=True)
@@ -73,7 +50,7 @@ class ImuFilter:
     dt: float
     noise: ImuNoise
     with_field: bool = True
-    constants: ImuConstants = field(default_factory=ImuConstants)
+    constants: Mapping[str, float] = field(default_factory=dict)  # other than the defaults of `Settings`
     start_sigma: ImuStart = field(default_factory=ImuStart)
 
     @property
@@ -83,50 +60,70 @@ class ImuFilter:
 
     def start(self, acc: Array, mag: Array, q_IB: Array | None = None) -> State:
         """Return the state before the first sample, aligned by the first rows: up along f, east along m x up."""
-        from gnc.estimators import imu_kernels as k
-
         sigma, f = self.start_sigma, np.nanmean(acc, axis=0)
         m = np.nanmean(mag, axis=0) * self.scale if self.with_field else np.zeros(3)
         q = aligned(f, m if self.with_field else None) if q_IB is None else np.array(q_IB, float)
         shaken = float(np.sqrt(np.nanvar(acc, axis=0).sum())) / GRAVITY
         x, sd, memory = np.zeros(k.N), np.zeros(k.N), np.zeros(k.MEMORY)
         sd[:3] = np.hypot(sigma.tilt, shaken), np.hypot(sigma.tilt, shaken), sigma.heading if self.with_field else 0.0
-        sd[k.B : k.V], sd[k.V : k.POS], sd[k.POS : k.BA] = sigma.bias, sigma.velocity, self.constants.sigma_p
+        sd[k.B : k.V], sd[k.V : k.POS], sd[k.POS : k.BA] = sigma.bias, sigma.velocity, self.settings.sigma_p
         sd[k.BA : k.RF] = sigma.acc_bias
         if self.with_field:
             x[k.RF : k.D] = quaternion.rotate(q, m)[1:]
-            sd[k.RF : k.D], sd[k.D : k.TAU], sd[k.TAU] = sigma.field, self.constants.sigma_d, sigma.delay
+            sd[k.RF : k.D], sd[k.D : k.TAU], sd[k.TAU] = sigma.field, self.settings.sigma_d, sigma.delay
         memory[[k.NIS_MEAN, k.NIS_BACK, k.LAST_T, k.LAST_MAG]] = 3.0, k.UNEXPLAINED, np.nan, np.nan
         return k.State(q, x, np.diag(sd**2), np.zeros((3, 3)), np.zeros((3, 3)), memory)
 
+    def restarted(self, state: State, rows: Array) -> State:
+        """Return the state aligned by the rows behind a gap in which the body turned unseen; what lasts is kept.
+
+        Without a magnetometer the heading stays as it was, with the uncertainty of a turn.
+        """
+        f, m = np.nanmean(rows[:, 4:7], axis=0), rows[:, 7:10]
+        if self.with_field and np.isfinite(m).any():
+            new = self.start(rows[:, 4:7], m)
+        else:
+            tilted = quaternion.rotate(state.q, f)
+            axis = np.cross(tilted, [0.0, 0.0, 1.0])
+            turn = np.arctan2(np.sqrt(axis @ axis), tilted[2]) / max(float(np.sqrt(axis @ axis)), 1e-12)
+            new = self.start(rows[:, 4:7], np.zeros((1, 3)), quaternion.mul(quaternion.exp(turn * axis), state.q))
+            new.P[2, 2] = state.P[2, 2] + 1.0
+        new.P[range(3), range(3)] += np.square(
+            PUSHED
+        )  # it may be pushed just then, which a dip makes a turn of the heading
+        new.P[range(k.V, k.POS), range(k.V, k.POS)] = 1.0
+        lasting = np.r_[k.B : k.V, k.BA : k.D, k.TAU]
+        new.x[lasting], new.P[np.ix_(lasting, lasting)] = state.x[lasting], state.P[np.ix_(lasting, lasting)]
+        return new
+
     def samples(self, rows: Array, past: int) -> Samples:
         """Return rows (t, gyro, acc, mag) without the first `past` of them, which only tell whether the body rests."""
-        from gnc.estimators.imu_kernels import Samples
-
         rows = np.ascontiguousarray(rows, float)
-        rests = resting(rows[:, 1:4], rows[:, 4:7], past, RestSurvey(self.dt).window, self.noise)
+        rests = resting(rows[:, 1:4], np.nan_to_num(rows[:, 4:7]), past, RestSurvey(self.dt).window, self.noise)
         t, gyro, acc, mag = np.split(rows[past:], [1, 4, 7], axis=1)
         parts = [np.ascontiguousarray(part) for part in (t[:, 0], gyro, acc, mag * self.scale)]
         return Samples(*[*parts, rests])
 
     def run(self, state: State, samples: Samples, final: bool, trace: Trace | None = None) -> Told:
         """Take samples through the filter, which moves the state; `trace` notes what a way back needs."""
-        from gnc.estimators import imu_kernels as k
+        from gnc.estimators import imu_kernels
 
         n = len(samples.t)
         shapes = (4,), (3,), (3,), (k.SHOWN, k.SHOWN), (6,)
         told = k.Told(*[np.empty((n, *shape)) for shape in shapes], **_innovations(n))
-        k.run(state, self._settings(), samples, self.with_field, final, told, empty_trace() if trace is None else trace)
+        imu_kernels.run(
+            state, self.settings, samples, self.with_field, final, told, empty_trace() if trace is None else trace
+        )
         used = int(state.m[k.COUNT])
         return told._replace(**{name: getattr(told, name)[:used] for name in ("row", "y", "S", "nis")})
 
-    def _settings(self) -> Any:
-        from gnc.estimators.imu_kernels import Settings
-
+    @property
+    def settings(self) -> Settings:
+        """Return the numbers of the kernels."""
         mag_step = max(self.noise.white_steps * self.dt, LEAST_MAG_S)
         given = dict(gyro=self.noise.gyro, acc=self.noise.acc, mag=self.noise.mag * self.scale, dt=self.dt)
         given |= dict(block=max(LONGEST_BLOCK_S, self.dt), mag_step=mag_step, gap=max(GAP_S, 5.0 * self.dt))
-        return Settings(**given, **asdict(self.constants))
+        return Settings(**given, **self.constants)
 
 
 def _innovations(n: int) -> dict[str, Array]:
@@ -135,8 +132,6 @@ def _innovations(n: int) -> dict[str, Array]:
 
 def empty_trace(rows: int = 0) -> Trace:
     """Return room for the trace of so many rows."""
-    from gnc.estimators import imu_kernels as k
-
     updates = k.MOST_UPDATES * rows
     parts: list[Array] = [np.empty(rows, int), np.zeros(rows + 1, int)]
     parts += [np.empty((rows, *shape)) for shape in ((3, 3), (3, 3), (3,), (k.SHOWN, k.N))]
@@ -162,16 +157,44 @@ def surveyed(rows: Array, dt: float, chunk: int = 16384) -> ImuNoise:
     return survey.noise()
 
 
+class Chunk(NamedTuple):
+    """Rows that are flown at once."""
+
+    start: int
+    end: int
+    fresh: bool  # behind a gap in which the body may have turned anywhere
+    final: bool  # before one, or at the end of the log
+
+
+def chunks(imu: ImuFilter, rows: Array, size: int) -> Iterator[Chunk]:
+    """Cut rows into chunks of so many, and at gaps in which the attitude is lost."""
+    start, fresh = 0, False
+    while start < len(rows):
+        end = min(start + size, len(rows))
+        part = np.asarray(rows[start : end + 1, :4], float)
+        step, rate = np.diff(part[:, 0]), np.sqrt((part[: len(part) - 1, 1:] ** 2).sum(axis=1))
+        lost = np.flatnonzero((step > imu.settings.gap) & (step * np.maximum(rate, IDLE) > LOST))
+        end = start + int(lost[0]) + 1 if len(lost) else end
+        yield Chunk(start, end, fresh, bool(len(lost)) or end == len(rows))
+        start, fresh = end, bool(len(lost))
+
+
 def passed(
-    imu: ImuFilter, rows: Array, chunk: int = 16384, q_IB: Array | None = None
-) -> Iterator[tuple[int, State, Told]]:
-    """Run over all rows; per chunk its first row, a copy of the state before it, and what is told."""
-    state, window = first_state(imu, rows, q_IB), RestSurvey(imu.dt).window
-    for start in range(0, len(rows), chunk):
+    imu: ImuFilter, rows: Array, size: int = 16384, q_IB: Array | None = None
+) -> Iterator[tuple[Chunk, State, Told]]:
+    """Run over all rows; per chunk a copy of the state before it, and what is told."""
+    state, head = first_state(imu, rows, q_IB), max(int(START_S / imu.dt), 1)
+    for chunk in chunks(imu, rows, size):
+        if chunk.fresh:
+            state = imu.restarted(state, np.asarray(rows[chunk.start : min(chunk.start + head, chunk.end)], float))
         before = type(state)(*(part.copy() for part in state))
-        past = min(start, window)
-        samples = imu.samples(rows[start - past : start + chunk], past)
-        yield start, before, imu.run(state, samples, start + chunk >= len(rows))
+        yield chunk, before, flown(imu, rows, chunk, state)
+
+
+def flown(imu: ImuFilter, rows: Array, chunk: Chunk, state: State, trace: Trace | None = None) -> Told:
+    """Take a chunk through the filter, which moves the state."""
+    past = 0 if chunk.fresh else min(chunk.start, RestSurvey(imu.dt).window)
+    return imu.run(state, imu.samples(rows[chunk.start - past : chunk.end], past), chunk.final, trace)
 
 
 def first_state(imu: ImuFilter, rows: Array, q_IB: Array | None = None) -> State:

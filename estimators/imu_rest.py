@@ -51,8 +51,9 @@ class RestSurvey:
         return max(int(WINDOW_S / self.dt), 2 * LAGS)
 
     def add(self, gyro: Array, acc: Array, mag: Array) -> None:
-        """Take rows; a missing magnetometer sample counts as the last one."""
-        rows = np.concatenate([self._rows, np.concatenate([gyro, acc, _filled(mag, self._rows[-1:, 6:])], axis=1)])
+        """Take rows; a missing sample of accelerometer or magnetometer counts as the last one."""
+        others = [_filled(z, self._rows[-1:, i : i + 3]) for i, z in ((3, acc), (6, mag))]
+        rows = np.concatenate([self._rows, np.concatenate([gyro, *others], axis=1)])
         n, hop = self.window, self.window // 2
         whole = max((len(rows) - n) // hop + 1, 0)
         if whole:

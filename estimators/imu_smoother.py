@@ -1,38 +1,35 @@
 """Smoothing of the IMU filter over a whole log with flat memory.
 
 The filter leaves its state at the begin of every chunk of rows. From the last chunk to the first, the filter runs over
-the chunk once more, notes its blocks, and the Bryson-Frazier recursion goes back through them (`imu_kernels.go_back`).
+the chunk once more, notes its blocks, and the Bryson-Frazier recursion goes back through them (`imu_backward.go_back`).
 With `lag` chunks of look-ahead, the recursion begins so many chunks behind the one that is smoothed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gnc.estimators.imu_filter import ImuFilter, empty_trace
-from gnc.estimators.imu_rest import RestSurvey
-
-if TYPE_CHECKING:
-    from gnc.estimators.imu_kernels import State, Told
+from gnc.estimators import imu_layout as k
+from gnc.estimators.imu_filter import Chunk, ImuFilter, empty_trace, flown
+from gnc.estimators.imu_layout import State, Told
 
 Array = Any
 
 
 def smoothed(
-    imu: ImuFilter, rows: Array, starts: Sequence[tuple[int, State]], lag: int | None = None
-) -> Iterator[tuple[int, Told]]:
-    """Go back over the chunks that begin at `starts`; each with its first row and what is told of it, smoothed."""
-    ends = [*(start for start, _ in starts[1:]), len(rows)]
+    imu: ImuFilter, rows: Array, starts: Sequence[tuple[Chunk, State]], lag: int | None = None
+) -> Iterator[tuple[Chunk, Told]]:
+    """Go back over chunks with the states before them; each with what is told of it, smoothed."""
     way = _WayBack(imu, rows)
     for i in range(len(starts) - 1, -1, -1):
         if lag is not None:
             way.begin()
             for j in range(min(i + lag, len(starts) - 1), i, -1):
-                way.go(*starts[j], ends[j])
-        yield starts[i][0], way.go(*starts[i], ends[i])
+                way.go(*starts[j])
+        yield starts[i][0], way.go(*starts[i])
 
 
 class _WayBack:
@@ -44,18 +41,16 @@ class _WayBack:
 
     def begin(self) -> None:
         """Know nothing of what follows."""
-        from gnc.estimators import imu_kernels as k
-
         self._lam, self._Lam = np.zeros(k.N), np.zeros((k.N, k.N))
         self._dx, self._W = np.zeros(k.SHOWN), np.zeros((k.SHOWN, k.SHOWN))
 
-    def go(self, start: int, before: State, end: int) -> Told:
+    def go(self, chunk: Chunk, before: State) -> Told:
         """Run a chunk forwards from the state before it, then backwards, and return it smoothed."""
-        from gnc.estimators import imu_kernels as k
+        from gnc.estimators.imu_backward import go_back
 
-        past, trace = min(start, RestSurvey(self._imu.dt).window), empty_trace(end - start)
-        state = k.State(*(part.copy() for part in before))
-        samples = self._imu.samples(self._rows[start - past : end], past)
-        told = self._imu.run(state, samples, end == len(self._rows), trace)
-        k.go_back(trace, self._lam, self._Lam, self._dx, self._W, told)
+        trace, state = empty_trace(chunk.end - chunk.start), State(*(part.copy() for part in before))
+        told = flown(self._imu, self._rows, chunk, state, trace)
+        go_back(trace, self._lam, self._Lam, self._dx, self._W, told)
+        if chunk.fresh:  # what follows a gap does not tell the attitude before it
+            self.begin()
         return told

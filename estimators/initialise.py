@@ -1,4 +1,4 @@
-"""A first attitude from vectors, with its covariance, and the start of trials that are lost in space.
+"""A first attitude from vectors, with its covariance.
 
 All vectors are directions: b_B as measured (any length), r_I as known, sigma the noise of each component [rad]. The
 covariance is that of a, q = q^ exp(a/2), in body axes. Directions that are parallel give infinities or NaN.
@@ -7,6 +7,7 @@ covariance is that of a, q = q^ exp(a/2), in body axes. Directions that are para
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,8 @@ import numpy as np
 from gnc import quaternion
 from gnc.batch import Kernel, batched, where
 from gnc.errors import InputError
-from gnc.estimators.attitude_belief import Belief, lost, select
-from gnc.estimators.mekf import Mekf
 from gnc.linalg import array, block, cross, det3, identity, inv3, zeros
 from gnc.models.sensors import FineSunSensor, Magnetometer, VectorSensor
-from gnc.models.states import AttitudeState
 
 Array = Any
 
@@ -116,27 +114,28 @@ def attitude_covariance(C_attitude, sigma_rate):
     return block([[C_attitude, zeros(3, 3)], [zeros(3, 3), (sigma_rate * sigma_rate) * identity(3)]])
 
 
-def restart(
-    mekf: Mekf, belief: Belief, x: AttitudeState, C: Array, extras: Array = (), C_extras: Any = None, where: Any = None
-) -> Belief:
-    """Start trials anew, those that are lost unless `where` says which; `Belief.recoveries` counts it.
-
-    x and C are as in `Mekf.start`, from `triad` or `quest`. The wheels' momentum is kept: it is known.
-    """
-    chosen = np.asarray(lost(belief) if where is None else where) & np.isfinite(x.q_IB[..., 0])
-    fresh = mekf.start(x, C, belief.rho_B, extras, C_extras)
-    return select(chosen, fresh._replace(recoveries=belief.recoveries + 1.0), belief)
-
-
 def observed_vector(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, Array]:
     """Return the vector of a measurement in body axes, the one it is of in inertial axes, and its noise as an angle."""
     if isinstance(sensor, VectorSensor):
         return z, sensor.r_I, np.radians(sensor.sigma_deg)
-    if isinstance(sensor, FineSunSensor):
-        return sensor.in_body(z), env.sun_I, np.radians(sensor.sigma_deg)
+    if isinstance(sensor, FineSunSensor):  # a horizon sensor too
+        return sensor.in_body(z), sensor.aim(env)[0], np.radians(sensor.sigma_deg)
     if isinstance(sensor, Magnetometer):
         return sensor.in_body(z), env.B_I, _angle(np.radians(sensor.sigma_deg), sensor.sigma_T, env.B_I)
     raise InputError(f"{type(sensor).__name__}: measures no vector; give a magnetometer, sun sensor or direction")
+
+
+def stacked(seen: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
+    """Return observed vectors as QUEST takes them: measured (..., n, 3), known (..., n, 3), noise (..., n)."""
+    b_B, r_I, sigma = zip(*seen, strict=True)
+    wide = [_each(b, r, np.asarray(s, float)) for b, r, s in zip(b_B, r_I, sigma, strict=True)]
+    return np.stack(b_B, -2), np.stack([r for r, _ in wide], -2), np.stack([s for _, s in wide], -1)
+
+
+@batched("(3),(3),()->(3),()")
+def _each(b_B, r_I, sigma):
+    """Return a known vector and its noise once for every measured one."""
+    return r_I + 0.0 * b_B, sigma + 0.0 * b_B[0]
 
 
 @batched("(),(),(3)->()")

@@ -3,8 +3,7 @@
 move(method, dq_IB, chi_B, wrench_B, M, h) -> dq_IB, chi_B, F, G        errors (dxi, dchi), wrench in body axes
 move_mean(the same)                        -> dq_IB, chi_B
 
-auto        exact: the drift of `exact` in free flight, under a wrench the Taylor series of `pose_taylor`, in as many
-            substeps as keep its truncation error small against the covariance C
+auto        in free flight `exact`, under a wrench the series of `pose_taylor`, in substeps by the covariance C
 vi2, vi4    DQVI, of second order, and of fourth by Suzuki's composition
 rk4         the comparator: classical Runge-Kutta, with its own transition matrix, in the substeps of vi4
 exact       the exact drift about the centre of mass; a wrench by splitting (ABA2)

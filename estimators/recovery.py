@@ -17,8 +17,6 @@ says nothing of, counts as one that fits.
 
 from __future__ import annotations
 
-import math
-
 from gnc.batch import maximum, minimum, where
 from gnc.estimators.kalman import factor, solve
 from gnc.linalg import array, zeros
@@ -31,8 +29,8 @@ UNSEEN, SMALLEST = 1e-9, 1e-200  # information, relative and absolute, on what n
 
 
 def watch_size(g: int) -> int:
-    """Return how many numbers `watch` has for a group with g errors: doubt, two clocks, W."""
-    return 3 + g * g
+    """Return how many numbers `watch` has for a group with g errors: doubt, two clocks, the upper triangle of W."""
+    return 3 + g * (g + 1) // 2
 
 
 def _explained(A, b, least):
@@ -43,16 +41,41 @@ def _explained(A, b, least):
     return solve(*factor(A)[:2], b.reshape(len(b), 1))[:, 0]
 
 
-def heeded(watch, idle, valid, used, y, H, R, bend, gate, patience_s):
-    """Return `watch` after a measurement.
+def _triangle(g):
+    return [(i, j) for i in range(g) for j in range(i, g)]
 
-    H is over the group's errors in inertial axes, idle the time since the last measurement, bend the variance of what
-    an error as large as y does beyond H: no d explains that, and it is no contradiction.
+
+def _fading(agreed_s, patience_s):
+    """Return what is left of W when nothing was accepted for a time."""
+    left = maximum(1.0 - agreed_s / (2.0 * patience_s), 0.0)
+    return left * left
+
+
+def agreed(watch, idle, used, H, R, patience_s):
+    """Return `watch` after a measurement, if it was accepted; only its clocks move on if it was not.
+
+    H is over the group's errors in inertial axes, idle the time since the last measurement.
+    """
+    took, refused_s, agreed_s = used > 0.0, watch[1] + idle, watch[2] + idle
+    weighted = solve(*factor(R)[:2], H)
+    kept, most = _fading(agreed_s, patience_s), patience_s / LEAST
+    W = [kept * w + H[:, i] @ weighted[:, j] for (i, j), w in zip(_triangle(H.shape[1]), watch[3:], strict=True)]
+    doubt = maximum(watch[0] - FORGIVEN * minimum(agreed_s, most), 0.0)
+    return array(
+        [where(took, doubt, watch[0]), refused_s, where(took, 0.0, agreed_s), *where(took, array(W), watch[3:])]
+    )
+
+
+def refused(watch, y, H, R, bend, gate, patience_s):
+    """Return `watch` after a refusal, its clocks moved on by `agreed`.
+
+    bend is the variance of what an error as large as y does beyond H: no d explains that, and it is no contradiction.
     """
     g = H.shape[1]
-    doubt, refused_s, agreed_s = watch[0], watch[1] + idle, watch[2] + idle
-    fading = maximum(1.0 - agreed_s / (2.0 * patience_s), 0.0)
-    W = (fading * fading) * watch[3:].reshape(g, g)
+    doubt, refused_s, agreed_s = watch[:3]
+    kept, W = _fading(agreed_s, patience_s), zeros(g, g)
+    for (i, j), w in zip(_triangle(g), watch[3:], strict=True):
+        W[i, j] = W[j, i] = kept * w
     L, inverse, _ = factor(R)
     weighted = solve(L, inverse, H)
     A, b = H.T @ weighted, weighted.T @ y
@@ -61,14 +84,9 @@ def heeded(watch, idle, valid, used, y, H, R, bend, gate, patience_s):
     alone, together = (c - b @ _explained(A + V, b, UNSEEN * seen + SMALLEST) for V in (zeros(g, g), W))
     noise = sum((R[i, i] for i in range(len(y))), 0.0)
     left = together - alone + alone * (noise / (noise + len(y) * bend))
-    took = used > 0.0
-    counted = (valid > 0.0) & ~took & ((left <= gate) | (seen == 0.0))
-    most = patience_s / LEAST
-    grown = where(counted, doubt + minimum(refused_s, most), doubt)
-    doubt = where(took, maximum(doubt - FORGIVEN * minimum(agreed_s, most), 0.0), grown)
-    W = where(took, W + A, watch[3:].reshape(g, g))
-    clocks = where(counted, 0.0, refused_s), where(took, 0.0, agreed_s)
-    return array([doubt, *clocks, *W.ravel()])
+    counted = (left <= gate) | (seen == 0.0)
+    doubt = where(counted, doubt + minimum(refused_s, patience_s / LEAST), doubt)
+    return array([doubt, where(counted, 0.0, refused_s), *watch[2:]])
 
 
 def inflated(C, spread, inflation, widest):
@@ -95,13 +113,3 @@ def healthy(C):
         for j in range(i):
             good = good & (C[i, j] * C[i, j] <= CORRELATED * (C[i, i] * C[j, j]))
     return good
-
-
-def recovered(state, C, good, watch, recoveries, patience_s, wide):
-    """Return state, C, watch and count: inflated where doubt has lasted, NaN where the trial is lost."""
-    recover = watch[0] >= patience_s
-    C = where(recover, wide, C)
-    good = good & healthy(C)
-    watch = where(recover, zeros(len(watch)), watch)
-    parts = [where(good, part, math.nan) for part in (*state, C)]
-    return *parts, watch, where(recover, recoveries + 1.0, recoveries)

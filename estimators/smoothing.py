@@ -19,7 +19,7 @@ With e the error of the smoothed estimate against the predicted one, and C_s its
 `iterated` repeats smoothing about its own result until nothing moves: Gauss-Newton's method for the most probable
 flight (maximum a posteriori), of which no part is linearised at an estimate that is given up later.
 Source: Rauch, Tung and Striebel, AIAA J. 3 (1965) 1445; Bell, SIAM J. Optimization 4 (1994) 626, for the iteration;
-charts and resets as everywhere here. `imu_kernels.go_back` is the same without an inverse, for scalar updates.
+charts and resets as everywhere here. `imu_backward.go_back` is the same without an inverse, for scalar updates.
 """
 
 from __future__ import annotations

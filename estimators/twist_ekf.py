@@ -42,7 +42,7 @@ class TwistBelief(NamedTuple):
     chi_B: Array  # (..., 6) the last twist, freed of its bias [rad/s, m/s]
     bias: Array  # (..., 6) of the measured twist
     C: Array  # (..., 12, 12) covariance of (dxi, db)
-    watch: Array  # (..., 39) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 24) how much the filter doubts itself, see `recovery`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
 

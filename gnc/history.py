@@ -16,6 +16,8 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.files import replacing
+from gnc.labelled import Table
+from gnc.netcdf import encoded
 
 if TYPE_CHECKING:  # xarray takes half a second to load
     from xarray import Dataset
@@ -55,10 +57,8 @@ class History:
         for name, value in values.items():
             self._values[clock][name].append(np.asarray(value))
 
-    def dataset(self, trials: Any, **attributes: Any) -> Dataset:
+    def table(self, trials: Any, **attributes: Any) -> Table:
         """Return all signals (trial, time, parts) with units and labels."""
-        from xarray import Dataset
-
         data: dict[str, Any] = {}
         coordinates: dict[str, Any] = {"trial": np.asarray(trials, np.int32)}
         for clock, signals in self._values.items():
@@ -78,7 +78,7 @@ class History:
                     **({"labels": ", ".join(signal.labels)} if signal.labels else {}),
                 }
                 data[name] = ((*first, *axes), array, note)
-        return Dataset(data, coordinates, attributes)
+        return Table(data, coordinates, attributes)
 
 
 def _axes(name: str, sizes: tuple[int, ...], signal: Signal, coordinates: dict[str, Any]) -> list[str]:
@@ -91,10 +91,10 @@ def _axes(name: str, sizes: tuple[int, ...], signal: Signal, coordinates: dict[s
     return axes
 
 
-def save(dataset: Dataset, path: Path) -> None:
-    """Write a dataset whole or not at all, as NetCDF-3: the same bytes for the same numbers."""
+def save(data: Table | Dataset, path: Path) -> None:
+    """Write a table whole or not at all, as NetCDF-3: the same bytes for the same numbers."""
     with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
+        temporary.write_bytes(encoded(data if isinstance(data, Table) else Table.of(data)))
 
 
 def load(path: Path) -> Dataset:

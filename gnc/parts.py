@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import inspect
 import pkgutil
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Union
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field, TypeAdapter, ValidationInfo
+from pydantic_core import PydanticKnownError, SchemaValidator, core_schema
 
 from gnc.config import Component, Section
 from gnc.config.component import source_of
@@ -98,26 +101,81 @@ def _descendants(cls: type[Part]) -> list[type[Part]]:
     return [found for child in cls.__subclasses__() for found in (child, *_descendants(child))]
 
 
+@functools.cache
+def _written(slot: str) -> dict[str, str]:
+    """The modules of a slot by the kinds that their text declares, so that only those are loaded that are used."""
+    package, found = importlib.import_module(PACKAGES[slot]), dict[str, str]()
+    for module in pkgutil.iter_modules(package.__path__, f"{PACKAGES[slot]}."):
+        spec: Any = importlib.util.find_spec(module.name)
+        text = spec.loader.get_source(module.name) or ""
+        found |= dict.fromkeys(re.findall(r'^    kind: Literal\["([^"]+)"\]', text, re.M), module.name)
+    return dict(sorted(found.items(), key=lambda item: (item[0] == OWN, item[0])))
+
+
+@functools.cache
+def section_of(slot: str, kind: str) -> type[Part] | None:
+    """The section of a kind, if the slot has it."""
+    if kind in _written(slot):
+        module = importlib.import_module(_written(slot)[kind])
+        for part in vars(module).values():
+            if isinstance(part, type) and issubclass(part, Part) and (part.slot, part.kind_name()) == (slot, kind):
+                return part
+    return kinds(slot).get(kind)
+
+
 def slot_type(slot: str, default: str | None = None) -> Any:
     """The type of a field that holds a part of a slot: one of its kinds, told apart by `kind`."""
-    found = kinds(slot)
-    members: Any = Union[tuple(found.values())]  # noqa: UP007  (made at run time)
-    spelled = BeforeValidator(functools.partial(_spelled, slot, default))
-    return Annotated[members, Field(discriminator="kind"), spelled, _Spellings(slot)]
+    return Annotated[Any, Slot(slot, default)]
 
 
-class _Spellings:
-    """The ways of writing a part, for the JSON Schema: its table, the name of its kind, or a class of one's own."""
+class Slot:
+    """Validates a part by the section of its kind, which is loaded when a file asks for it."""
 
-    def __init__(self, slot: str) -> None:
-        self._slot = slot
+    def __init__(self, name: str, default: str | None) -> None:
+        self.name, self.default = name, default
+
+    def kinds(self) -> list[str]:
+        """The words that `kind` may be."""
+        return list(_written(self.name))
+
+    def of_kind(self, kind: object) -> type[Part] | None:
+        """The section of a kind."""
+        return section_of(self.name, kind) if isinstance(kind, str) else None
+
+    def members(self) -> list[type[Part]]:
+        """All sections."""
+        return list(kinds(self.name).values())
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.with_info_plain_validator_function(self._validated)
+
+    def _validated(self, value: Any, info: ValidationInfo) -> Any:
+        value = _spelled(self.name, self.default, value)
+        if not isinstance(value, Mapping | Part):
+            raise PydanticKnownError("model_attributes_type")
+        kind = value.get("kind") if isinstance(value, Mapping) else value.kind_name()
+        if kind is None:
+            raise PydanticKnownError("union_tag_not_found", {"discriminator": "'kind'"})
+        if (section := self.of_kind(kind)) is None:
+            told = {"discriminator": "'kind'", "tag": str(kind), "expected_tags": ", ".join(map(repr, self.kinds()))}
+            raise PydanticKnownError("union_tag_invalid", told)
+        return _validator(section).validate_python(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        table = handler(core)
-        words = {"enum": [name for name in kinds(self._slot) if name != OWN], "description": f"A kind of {self._slot}."}
+        """The ways of writing a part: its table, the name of its kind, or a class of one's own."""
+        sections: Any = Annotated[Union[tuple(self.members())], Field(discriminator="kind")]  # noqa: UP007
+        table = handler(TypeAdapter(sections).core_schema)
+        words = {"enum": [name for name in self.kinds() if name != OWN], "description": f"A kind of {self.name}."}
         own = {"type": "string", "pattern": ":", "description": "file.py:Class, a class of your own."}
         named = {"type": "object", "properties": {"kind": own}, "required": ["kind"]}
         return {"anyOf": [table, words, own, named]}
+
+
+@functools.cache
+def _validator(section: type[Part]) -> SchemaValidator:
+    """The validator of a section, whose errors name the kind in their place as those of a union do."""
+    kind: Any = section.__pydantic_core_schema__
+    return SchemaValidator(core_schema.tagged_union_schema({section.kind_name(): kind}, "kind"))
 
 
 def _spelled(slot: str, default: str | None, value: Any) -> Any:
@@ -136,9 +194,9 @@ def _spelled(slot: str, default: str | None, value: Any) -> Any:
 
 def _own(slot: str, table: Mapping[str, Any]) -> dict[str, Any]:
     """The table of an own class: what the slot does not know are arguments of the class."""
-    own = kinds(slot).get(OWN)
+    own = section_of(slot, OWN)
     if own is None:
-        raise InputError(f"a {slot} cannot be a class of your own; give {', '.join(kinds(slot))}")
+        raise InputError(f"a {slot} cannot be a class of your own; give {', '.join(_written(slot))}")
     known = {key: value for key, value in table.items() if key in own.model_fields and key != "kind"}
     arguments = {key: value for key, value in table.items() if key not in own.model_fields}
     return {"kind": OWN, "component": {"source": table["kind"], "arguments": arguments}, **known}

@@ -9,7 +9,7 @@ import numpy as np
 
 from gnc import check, quaternion
 from gnc.integrators import attitude_method
-from gnc.models import rates, whole_step
+from gnc.models import rates
 from gnc.models.flight import Flight, each, fly
 from gnc.models.turning import Momentum, Turning
 
@@ -53,11 +53,6 @@ class Gyrostat:
 
         The torque is constant in body axes, or a function of (AttitudeState, time) felt at the nodes.
         """
-        whole = whole_step.gyrostat(self.method, self.substeps)
-        if whole and whole_step.few(x) and not callable(tau_B):
-            q_IB, w_B, rho_B = whole(x.q_IB, x.w_B, x.rho_B, rho_rate_B, tau_B, self.J, h)
-            if whole_step.all_taken(w_B):
-                return GyrostatState(q_IB, w_B, rho_B)
         P_B = rates.to_momentum(x.w_B, self.J, x.rho_B)
         mean, end = (rates.kick(x.rho_B, rho_rate_B, part * h) for part in (1.0, 2.0))
         q_IB, P_B = self._turning(mean).step(Momentum(x.q_IB, P_B), tau_B, h, t)

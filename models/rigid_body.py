@@ -9,7 +9,7 @@ import numpy as np
 
 from gnc import check, quaternion
 from gnc.integrators import attitude_method
-from gnc.models import rates, whole_step
+from gnc.models import rates
 from gnc.models.flight import Flight
 from gnc.models.states import AttitudeState
 from gnc.models.turning import Momentum, Turning
@@ -47,11 +47,6 @@ class RigidBody:
 
     def step(self, x: AttitudeState, tau_B: Array, h: Array, t: Array = 0.0) -> AttitudeState:
         """Move over h under a torque in body axes: constant, or a function of (state, time) felt at the nodes."""
-        whole = whole_step.rigid(self.method, self.substeps)
-        if whole and whole_step.few(x) and not callable(tau_B):
-            q_IB, w_B = whole(x.q_IB, x.w_B, tau_B, self.J, NO_WHEELS, h)
-            if whole_step.all_taken(w_B):
-                return AttitudeState(q_IB, w_B)
         return self._state(self._turning().step(self._momentum(x), tau_B, h, t))
 
     def linearize(self, x: AttitudeState, tau_B: Array, h: Array) -> tuple[Array, Array]:

@@ -234,7 +234,7 @@ def _fly(
     else:
         run.show(flight)
     if flight.interrupted:
-        t = float(flight.signals["time"].values[-1])
+        t = float(flight.recorded["time"].values[-1])
         raise Stopped(f"stopped at {t:g} s of {mission.run.duration_s:g} s; {folder} has what was flown")
     if not flight.verdict.ok:
         raise typer.Exit(CHECK_FAILED)

@@ -129,7 +129,7 @@ def run(
         chunk_size=chunk_size,
         until_ci=until_ci,
         consistency=_consistency(probe),
-        times_s=dict.fromkeys(probe.verdict.over_time, probe.signals["time"].values),
+        times_s=dict.fromkeys(probe.verdict.over_time, probe.recorded["time"].values),
         progress=progress,
     )
     for line in found.damaged:
@@ -154,10 +154,10 @@ def _probe(mission: Mission, code: FlightCode | None) -> Flight:
 
 def _consistency(probe: Flight) -> dict[str, int]:
     """Return the histories that are normalised squares, with their nominal means."""
-    there, found = probe.signals.data_vars, {}
+    there, found = probe.recorded.data_vars, {}
     for name in probe.verdict.over_time:
         try:
-            nominal = probe.signals[resolve_signal(name, there, probe.mission.craft)].attrs.get("nominal")
+            nominal = probe.recorded[resolve_signal(name, there, probe.mission.craft)].attrs.get("nominal")
         except InputError:  # arithmetic of several signals
             continue
         if nominal is not None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import words
 from gnc.scenarios.plots import COLOURS, Draw, panels
 from gnc.scenarios.report.campaign_page import fans
+from gnc.scenarios.report.panels import words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

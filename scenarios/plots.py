@@ -46,6 +46,7 @@ def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
 
 def panels(figure: Figure, title: str, plots: Sequence[described.Plot | described.Path]) -> None:
     """Draw descriptions one below the other, each with its title above and its legend beside it."""
+    figure.set_layout_engine("tight")  # measures once, constrained twice
     figure.set_figheight(max(3.2, 0.6 + 2.1 * len(plots)))
     told: list[set[str]] = []  # what legends above say already
     for axes, plot in zip(np.atleast_1d(figure.subplots(len(plots), 1)), plots, strict=True):
@@ -106,9 +107,9 @@ def _path(axes: Axes, plot: described.Path) -> None:
 
 def save_figure(draw: Draw, path: Path) -> None:
     """Draw on a figure of its own, without a display, and write it whole."""
-    drawn = figure(draw)
+    canvas: Any = figure(draw).canvas
     with replacing(path) as temporary:
-        drawn.savefig(temporary)
+        canvas.print_png(temporary)  # savefig draws twice, the first time for a layout that is there already
 
 
 def figure(draw: Draw) -> Figure:

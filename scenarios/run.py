@@ -29,7 +29,7 @@ def report(flight: Flight) -> dict[str, Any]:
         "scenario": mission.name,
         "title": mission.title,
         "seed": flight.seed,
-        "trials": int(flight.signals.sizes["trial"]),
+        "trials": int(flight.recorded.sizes["trial"]),
         "metrics": dict(verdict.metrics),
         "checks": [asdict(check) for check in verdict.checks],
         "ok": verdict.ok,
@@ -41,9 +41,9 @@ def report(flight: Flight) -> dict[str, Any]:
         "hints": verdict.hints,
         "comparison": _comparison(flight),
         "interrupted": flight.interrupted,
-        "uncompiled": flight.signals.attrs["uncompiled"],
-        "loops": int(flight.signals.attrs["loops"]),
-        "flight_code": flight.signals.attrs.get("flight_code", ""),
+        "uncompiled": flight.recorded.attrs["uncompiled"],
+        "loops": int(flight.recorded.attrs["loops"]),
+        "flight_code": flight.recorded.attrs.get("flight_code", ""),
         "version": __version__,
         "out": None if flight.out is None else str(flight.out),
     }
@@ -82,11 +82,11 @@ def write(flight: Flight, out: Path, with_figures: bool = True) -> Flight:
     flight = replace(flight, out=out)
     with replacing(out / CONFIG) as path:
         path.write_text(dump(flight.mission), encoding="utf-8")
-    history.save(flight.signals, out / HISTORY)
-    history.save(flight.table, out / TABLE)
+    history.save(flight.recorded, out / HISTORY)
+    history.save(flight.rows, out / TABLE)
     with replacing(out / METRICS) as path:
         path.write_text(as_json(report(flight)) + "\n", encoding="utf-8")
-    for name, draw in figures.draw(flight.mission, flight.signals, flight.verdict).items():
+    for name, draw in figures.draw(flight.mission, flight.recorded, flight.verdict).items():
         if with_figures:
             save_figure(draw, out / f"{name}.png")
         else:
@@ -108,7 +108,7 @@ def show(flight: Flight) -> None:
         print()
     _show_measurements(flight)
     checks = [(c.name, number(c.value), bound_text(c), c.note, "ok" if c.ok else "FAILED") for c in verdict.checks]
-    heading = f"requirements, {flight.signals.sizes['trial']} trials, seed {flight.seed}"
+    heading = f"requirements, {flight.recorded.sizes['trial']} trials, seed {flight.seed}"
     table(heading, ("requirement", "value", "bound", "note", "ok"), checks)
     for trial, reason in list(verdict.lost.items())[:SHOWN]:
         print(f"trial {trial} lost: {reason}")
@@ -128,7 +128,7 @@ def _show_measurements(flight: Flight) -> None:
 
 
 def _show_how(flight: Flight) -> None:
-    attributes = flight.signals.attrs
+    attributes = flight.recorded.attrs
     if attributes["loops"] > MANY:
         print(f"dispersions of fields that shape the loop made {attributes['loops']} loops, flown one after another")
     if "flight_code" in attributes:

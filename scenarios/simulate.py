@@ -17,15 +17,15 @@ from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.estimators.navigation.free_body import TargetNavigation
 from gnc.files import replacing
 from gnc.loop import Loop
+from gnc.scenarios.logs.attitude_recorder import AttitudeRecorder
+from gnc.scenarios.logs.log_writer import check_path, write_log
+from gnc.scenarios.logs.pose_recorder import PoseRecorder
+from gnc.scenarios.logs.recorder import Recorder
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.world import Controls, Navigations
-from gnc.scenarios.replay.attitude_recorder import AttitudeRecorder
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import check_path, write_log
-from gnc.scenarios.replay.pose_recorder import PoseRecorder
-from gnc.scenarios.replay.recorder import Recorder
 
 RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
     AttitudeNavigation: AttitudeRecorder,

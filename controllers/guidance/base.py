@@ -25,9 +25,9 @@ class View(NamedTuple):
 class Guidance(Protocol):
     """What makes references.
 
-    It may have `signals` with observe(view) -> values of them, which compare with the truth, and `notes`, signals of
-    its own memory, with told(memory) -> a tuple of their values (trials,) before the command. `wanted` is 8 if its
-    references are poses.
+    It may have `signals` with observe(view) -> values of them, which compare with the truth; `words` with
+    asked(word, t, estimate) -> a number of each trial that guards may ask for; and, if its part has `legs`,
+    enter(memory, leg, estimate) -> the memory of a leg that begins. `wanted` is 8 if its references are poses.
     """
 
     def start(self, estimate: Any, report: Report) -> Any:
@@ -58,6 +58,11 @@ class GuidancePart(Part):
 
     slot: ClassVar[str] = "guidance"
     needs_orbit: ClassVar[bool] = False
+    legs: ClassVar[tuple[str, ...]] = ()  # modes that stand for the mode with this guidance, one after the other
+
+    def ways(self, mode: str) -> list[tuple[str, str, str]]:
+        """Return from which leg to which it usually goes, and when; `mode` is the name of the mode in its file."""
+        return []
 
     def build(self, known: Known) -> Guidance:
         """Return the guidance."""

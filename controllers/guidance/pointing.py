@@ -37,7 +37,7 @@ class PointingPlan(Plan):
             return self._pointing.reference(env)
         return self._pointing.reference(env, directions.towards(env, self._sky.tabulated(self._site, t)))
 
-    def asked(self, word: str, t: Any) -> Array:
+    def asked(self, word: str, t: Any, estimate: Any) -> Array:
         """Return how high the craft stands over the horizon of the site [deg]."""
         return _elevation(self._sky.at(t).r_I, self._sky.tabulated(self._site, t).r_I)
 

@@ -42,7 +42,6 @@ class Slewing:
         self._smooth = float(section.profile == "smooth")
         self._keep_out = section.keep_out
         self.signals: Mapping[str, Signal] = getattr(inner, "signals", {})
-        self.notes: Mapping[str, Signal] = getattr(inner, "notes", {})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -72,10 +71,6 @@ class Slewing:
     def aim(self, memory: SlewMemory) -> Array:
         """Return the attitude at the end of the turn."""
         return memory.q_IT
-
-    def told(self, memory: SlewMemory) -> tuple[Array, ...]:
-        """Return what the inner guidance tells of itself."""
-        return self._inner.told(memory.inner)
 
     def observe(self, view: View) -> Mapping[str, Array]:
         """Return what the inner guidance tells."""

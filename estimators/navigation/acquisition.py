@@ -14,7 +14,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import as_numbers, batched, when, where
-from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
+from gnc.estimators.initialise import attitude_covariance, observed_vector, quest, stacked, triad
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.craft.base import Report
@@ -22,6 +22,7 @@ from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
 
+UNSEEN = 1e6  # noise [rad] of a vector that is not in sight
 LEAST_SINE = 0.34  # of the angle between the two vectors, 20 deg, below which they give no attitude
 MEMORY_S = 10.0  # of the average
 UNTURNED = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3))
@@ -39,6 +40,7 @@ class Search(NamedTuple):
     since: Array  # (trials,) when the filter began; NaN: not yet [s]
     rho_B: Array  # (trials, 3) momentum of the wheels as last told [N m s]
     z: Array  # (trials, 3) the watched vector as last measured, NaN before
+    others: tuple[Array, ...]  # (trials, 3) the other vectors as last measured, NaN where not in sight; for QUEST
     mean_B: Array  # (trials, 3) its average, body axes, NaN before
     quiet_s: Array  # (trials,) for how long it has turned slowly
     longest_s: Array  # (trials,) and the longest of such times
@@ -46,16 +48,17 @@ class Search(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Acquisition:
-    """Navigation that starts its filter from TRIAD when a vector has turned slowly for a while."""
+    """Navigation that starts its filter from TRIAD, or QUEST, when a vector has turned slowly for a while."""
 
     inner: Any  # the navigation that begins then, an `AttitudeNavigation`
-    pair: tuple[str, str]  # names of the two sensors, the better one first
+    vectors: tuple[str, ...]  # names of the sensors; of two the better one first
     watched: str  # the one of them whose vector must stand still
     period_s: float  # of the watched sensor
     quiet_rate: float  # [rad/s]
     quiet_s: float
     sigma_rate: float  # [rad/s] about each axis when the filter begins
     more: Mapping[str, Any]  # what the filter's start takes beside attitude, covariance and wheels
+    by_quest: bool = False
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -65,13 +68,18 @@ class Acquisition:
 
     @property
     def _stages(self) -> tuple[str, ...]:
-        other = next(name for name in self.pair if name != self.watched)
-        return tuple(stage.format(watched=self.watched, other=other) for stage in STAGES)
+        return tuple(stage.format(watched=self.watched, other=" or ".join(self._others)) for stage in STAGES)
+
+    @property
+    def _others(self) -> list[str]:
+        return [name for name in self.vectors if name != self.watched]
 
     def start(self, belief: Any, rho_B: Array) -> Search:
         """Return the belief before any measurement; that of the filter means nothing yet."""
         nothing, zero = np.full(rho_B.shape, np.nan), np.zeros(len(rho_B))
-        return Search(belief, nothing[:, 0].copy(), np.array(rho_B), nothing, nothing.copy(), zero, zero.copy())
+        others = tuple(nothing.copy() for _ in self._others) if self.by_quest else ()
+        seen = np.array(rho_B), nothing, others, nothing.copy()
+        return Search(belief, nothing[:, 0].copy(), *seen, zero, zero.copy())
 
     def predict(self, belief: Search, command: tuple[Array, ...], report: Report, t: Any, h: Any) -> Search:
         """Move the filter over h."""
@@ -83,7 +91,7 @@ class Acquisition:
         belief = belief._replace(filter=filter_)
         if name == self.watched:
             belief = self._watch(belief, measurement, t)
-        elif name in self.pair:
+        elif name in self.vectors:
             belief = self._begin(belief, name, measurement, t)
         return belief, made
 
@@ -98,6 +106,11 @@ class Acquisition:
         """Return a measured vector, body axes, what it is of, inertial axes, and its noise as an angle."""
         return observed_vector(self.inner.known.sensors[name], z, self.inner.known.sky.at(t))
 
+    def _weighed(self, name: str, z: Array, t: Any) -> tuple[Array, Array, Array]:
+        """Return a vector for QUEST; one that is not in sight has next to no weight."""
+        b_B, r_I, sigma = self._seen(name, z, t)
+        return _weight(b_B, r_I, np.asarray(sigma, float))
+
     def _watch(self, belief: Search, measurement: Measurement, t: Any) -> Search:
         """Note the watched vector, and for how long it has turned slowly."""
         z, valid = measurement[0], as_numbers(measurement[1])
@@ -110,15 +123,25 @@ class Acquisition:
     def _begin(self, belief: Search, name: str, measurement: Measurement, t: Any) -> Search:
         """Start the filter where the watched vector is quiet and the other in sight, at an angle."""
         seen = {name: self._seen(name, measurement[0], t), self.watched: self._seen(self.watched, belief.z, t)}
-        (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = (seen[one] for one in self.pair)
-        ready = _ready(as_numbers(measurement[1]), belief.since, belief.quiet_s, self.quiet_s, b_1, b_2) > 0.0
-        given = (b_1, b_2, r_1, r_2, sigma_1, sigma_2), belief.rho_B
+        pair = [seen[one] for one in self.vectors if one in seen]
+        (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = pair
+        valid = as_numbers(measurement[1])
+        ready = _ready(valid, belief.since, belief.quiet_s, self.quiet_s, b_1, b_2) > 0.0
+        if self.by_quest:
+            k = self._others.index(name)
+            others = (*belief.others[:k], _in_sight(measurement[0], valid), *belief.others[k + 1 :])
+            belief = belief._replace(others=others)
+            readings = zip((self.watched, *self._others), (belief.z, *others), strict=True)
+            all_ = [self._weighed(one, z, t) for one, z in readings]
+            given: Any = stacked(all_), belief.rho_B
+        else:
+            given = (b_1, b_2, r_1, r_2, sigma_1, sigma_2), belief.rho_B
         filter_ = when(ready, self._fresh, given, belief.filter)
         return belief._replace(filter=filter_, since=_since(as_numbers(ready), t, belief.since))
 
     def _fresh(self, vectors: tuple[Array, ...], rho_B: Array) -> Any:
-        """Return the belief of a filter that begins with the attitude of two vectors."""
-        q_IB, C = triad(*vectors)
+        """Return the belief of a filter that begins with the attitude of vectors."""
+        q_IB, C = quest(*vectors) if self.by_quest else triad(*vectors)
         x = AttitudeState(q_IB, 0.0 * rho_B)
         return self.inner.filter.start(x, attitude_covariance(C, self.sigma_rate), rho_B=rho_B, **self.more)
 
@@ -148,7 +171,7 @@ class TrackerAcquisition(Acquisition):
     def update(self, belief: Search, name: str, measurement: Measurement, t: Any) -> tuple[Search, Any]:
         """Correct the filters that have begun, and begin others."""
         filter_, made = self._corrected(belief, name, measurement, t)
-        if name not in self.pair:
+        if name not in self.vectors:
             return belief._replace(filter=filter_), made
         ready = _can_begin(as_numbers(measurement[1]), belief.since)
         tracker = self.inner.known.sensors[name]
@@ -166,6 +189,19 @@ class TrackerAcquisition(Acquisition):
 def _hidden(unknown: Array, value: Array) -> Array:
     """Return values with NaN in the trials whose filter has not begun."""
     return np.where(unknown.reshape(unknown.shape + (1,) * (np.ndim(value) - unknown.ndim)), np.nan, value)
+
+
+@batched("(3),()->(3)")
+def _in_sight(z, valid):
+    """Return a measured vector, NaN where it is not valid."""
+    return where(valid > 0.0, z, np.nan)
+
+
+@batched("(3),(3),()->(3),(3),()")
+def _weight(b_B, r_I, sigma):
+    """Return a vector for QUEST: one that is NaN as any other, without weight."""
+    there = b_B[0] == b_B[0]
+    return where(there, b_B, r_I), r_I + 0.0, where(there, sigma, UNSEEN)
 
 
 @batched("()->()")

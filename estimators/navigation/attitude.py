@@ -14,7 +14,7 @@ from gnc.config import NonNegative, Positive, Section
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.attitude_belief import inertial_error
-from gnc.estimators.initialise import attitude_covariance, observed_vector, triad
+from gnc.estimators.initialise import attitude_covariance, observed_vector, quest, stacked, triad
 from gnc.estimators.navigation.acquisition import Acquisition, TrackerAcquisition
 from gnc.estimators.navigation.base import Estimate
 from gnc.history import Signal
@@ -106,11 +106,14 @@ def _sigma3(C):
 class AttitudeKnowledge(Section):
     """What the filter believes before the first measurement, and how sure it is of that."""
 
-    source: Literal["reference", "triad", "inertial", "search", "tracker"] = "reference"
-    """Where guidance first asks it to be, at the inertial axes, from two vectors, from these once one is quiet, or from
-    the first attitude that a star tracker sees."""
+    source: Literal["reference", "triad", "quest", "inertial", "search", "tracker"] = "reference"
+    """Where guidance first asks it to be, at the inertial axes, from two vectors, from two or more, from these once one
+    is quiet, or from the first attitude that a star tracker sees."""
     vectors: tuple[str, ...] = ()
-    """The two sensors of TRIAD, the better one first; or the star trackers, by default all."""
+    """The two sensors of TRIAD, the better one first; those of QUEST, as many as are; or the star trackers, by default
+    all."""
+    by: Literal["triad", "quest"] = "triad"
+    """How a search makes an attitude of vectors: QUEST takes all of them that are in sight, weighted by their noise."""
     watch: str = ""
     """The one whose vector must be quiet before a search ends; by default the second."""
     quiet_deg_s: Positive = 0.5
@@ -125,8 +128,8 @@ class AttitudeKnowledge(Section):
     def belief(self, known: Known, start: Any, truth: Any, reference: Any) -> tuple[AttitudeState, Array]:
         """Return the first estimate, and its covariance over (a, dw)."""
         attitude, rate = self._sigmas(start)
-        if self.source == "triad":
-            return self._triad(known, truth, rate)
+        if self.source in ("triad", "quest"):
+            return self._measured(known, truth, rate)
         C = diagonal([attitude] * 3 + [rate] * 3)
         if self.source == "inertial" or reference is None:
             x = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.radians(getattr(start, "rate_deg_s", np.zeros(3))))
@@ -141,34 +144,38 @@ class AttitudeKnowledge(Section):
         attitude, rate = (np.radians(b if a is None else a) for a, b in zip(own, given, strict=True))
         return attitude, rate
 
-    def _triad(self, known: Known, truth: Any, rate: Array) -> tuple[AttitudeState, Array]:
-        """Return the attitude by two vectors at time zero, and a rate that is off as much as is known."""
+    def _measured(self, known: Known, truth: Any, rate: Array) -> tuple[AttitudeState, Array]:
+        """Return the attitude by vectors at time zero, and a rate that is off as much as is known."""
         noise = {
             name: known.draws.normal(f"first {name}", known.sensors[name].noise_size)
-            for name in self.pair(known.sensors)
+            for name in self.chosen(known.sensors)
         }
-        q_IB, C = _two_vectors(known.sensors, noise, known.sky.at(0.0), truth)
+        q_IB, C = _of_vectors(self.source, known.sensors, noise, known.sky.at(0.0), truth)
         return AttitudeState(q_IB, truth.w_B + known.draws.vector("first rate", rate)), attitude_covariance(C, rate)
 
-    def pair(self, sensors: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the names of the two vectors of TRIAD, or say that they are not there."""
-        if len(self.vectors) != 2 or not set(self.vectors) <= set(sensors):
-            there = ", ".join(sensors) or "none"
-            raise InputError(f"start.vectors = {list(self.vectors)}: give the names of two sensors; there are {there}")
-        return self.vectors[0], self.vectors[1]
+    def chosen(self, sensors: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the vectors, or say that they are not there."""
+        quest = "quest" in (self.source, self.by)
+        right = len(set(self.vectors)) == len(self.vectors) >= 2 and (quest or len(self.vectors) == 2)
+        if not right or not set(self.vectors) <= set(sensors):
+            there, number = ", ".join(sensors) or "none", "two or more" if quest else "two"
+            raise InputError(
+                f"start.vectors = {list(self.vectors)}: give the names of {number} sensors; there are {there}"
+            )
+        return self.vectors
 
     def search(self, navigation: AttitudeNavigation, start: Any, more: Mapping[str, Any]) -> Acquisition:
         """Return a navigation that begins once a vector is quiet."""
         sensors = navigation.known.sensors
         if self.source == "tracker":
             return self._from_tracker(navigation, start, more)
-        pair = self.pair(sensors)
-        watched = self.watch or pair[1]
-        if watched not in pair:
-            raise InputError(f"start.watch = {watched!r}: is none of start.vectors, {' and '.join(pair)}")
+        vectors = self.chosen(sensors)
+        watched = self.watch or vectors[1]
+        if watched not in vectors:
+            raise InputError(f"start.watch = {watched!r}: is none of start.vectors, {' and '.join(vectors)}")
         rate = float(self._sigmas(start)[1])
         period, quiet = 1.0 / sensors[watched].rate_hz, (float(np.radians(self.quiet_deg_s)), self.quiet_s)
-        return Acquisition(navigation, pair, watched, period, *quiet, rate, more)
+        return Acquisition(navigation, vectors, watched, period, *quiet, rate, more, self.by == "quest")
 
     def _from_tracker(self, navigation: AttitudeNavigation, start: Any, more: Mapping[str, Any]) -> Acquisition:
         """Return a navigation that begins once a star tracker sees something."""
@@ -181,11 +188,11 @@ class AttitudeKnowledge(Section):
     def covariance(self, sensors: Mapping[str, Any], env: Any, start: Any, truth: AttitudeState) -> Array:
         """Return the covariance over (a, dw) of the first estimate at a truth, whatever the noise of its vectors."""
         attitude, rate = self._sigmas(start)
-        if self.source != "triad":
+        if self.source not in ("triad", "quest"):
             return diagonal([attitude] * 3 + [rate] * 3)
         lead = np.shape(truth.q_IB)[:-1]
-        noise = {name: np.zeros((*lead, sensors[name].noise_size)) for name in self.pair(sensors)}
-        return attitude_covariance(_two_vectors(sensors, noise, env, truth)[1], rate)
+        noise = {name: np.zeros((*lead, sensors[name].noise_size)) for name in self.chosen(sensors)}
+        return attitude_covariance(_of_vectors(self.source, sensors, noise, env, truth)[1], rate)
 
 
 def started(
@@ -215,9 +222,13 @@ def _wide(x: AttitudeState, trials: int) -> AttitudeState:
     return AttitudeState(np.broadcast_to(x.q_IB, (trials, 4)), np.broadcast_to(x.w_B, (trials, 3)))
 
 
-def _two_vectors(sensors: Mapping[str, Any], noise: Mapping[str, Array], env: Any, truth: Any) -> tuple[Array, Array]:
-    """Return attitude and covariance by TRIAD from one measurement of each of two sensors."""
+def _of_vectors(
+    how: str, sensors: Mapping[str, Any], noise: Mapping[str, Array], env: Any, truth: Any
+) -> tuple[Array, Array]:
+    """Return attitude and covariance by TRIAD or QUEST from one measurement of each sensor."""
     seen = [observed_vector(sensors[name], sensors[name].measure(truth, env, n).z, env) for name, n in noise.items()]
+    if how == "quest":
+        return quest(*stacked(seen))
     (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = seen
     return triad(b_1, b_2, r_1, r_2, sigma_1, sigma_2)
 

@@ -25,7 +25,7 @@ from gnc.models.craft.body import about_centre
 from gnc.models.craft.ports import other
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
-from gnc.models.sensors import Gyro
+from gnc.models.sensors import Gyro, StarTracker
 from gnc.typing import Array
 
 Percent = Annotated[float, Field(ge=0, le=50)]
@@ -36,7 +36,9 @@ WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as 
 class DqekfPart(NavigationPart):
     """A dual-quaternion EKF of pose and twist: of the own craft, or `of` another that flies freely.
 
-    Of another craft: sensors that see it measure from the own pose, which counts as known unless `own` estimates it.
+    A star tracker's misalignment is among the states, known as well as the tracker's section says: it cannot be told
+    from the attitude, and without it the filter would be too sure. Of another craft: sensors that see it measure from
+    the own pose, which counts as known unless `own` estimates it.
     """
 
     kind: Literal["dqekf"] = "dqekf"
@@ -92,9 +94,7 @@ class DqekfPart(NavigationPart):
         """Return the filter of a craft, its first belief, and the state and covariance that it begins with."""
         filter_ = self.filter(nominal, known)
         x, C = self.start.draw(known.draws, truth, reference)
-        ratios, bias = self._inertia_sigma(nominal), np.radians(self.bias_sigma_deg_s)
-        sigmas = [ratios if isinstance(extra, Inertia) else bias for extra in filter_.extras]
-        spread = [np.full(extra.size, sigma**2) for extra, sigma in zip(filter_.extras, sigmas, strict=True)]
+        spread = [np.full(extra.size, self._sigma(extra, nominal) ** 2) for extra in filter_.extras]
         return filter_, filter_.start(x, C, C_extras=np.diag(np.concatenate([*spread, []]))), x, C
 
     def filter(self, nominal: Nominal, known: Known) -> DqEkf:
@@ -126,7 +126,19 @@ class DqekfPart(NavigationPart):
         if self.bias_sigma_deg_s > 0.0 and not self.of:
             gyros = {name: sensor for name, sensor in known.sensors.items() if isinstance(sensor, Gyro)}
             found += [SensorBias(name=name, size=3, of=gyro, walk=gyro.bias_walk**2) for name, gyro in gyros.items()]
+        if not self.of:
+            trackers = {name: one for name, one in known.sensors.items() if isinstance(one, StarTracker)}
+            tilted = [(name, one) for name, one in trackers.items() if np.any(one.misalignment_sigma > 0.0)]
+            found += [SensorBias(name=f"{name} misalignment", of=one) for name, one in tilted]
         return tuple(found)
+
+    def _sigma(self, extra: ExtraState, nominal: Nominal) -> float:
+        """Return the standard deviation before the flight."""
+        if isinstance(extra, Inertia):
+            return self._inertia_sigma(nominal)
+        if isinstance(extra, SensorBias) and isinstance(extra.of, StarTracker):
+            return float(extra.of.misalignment_sigma)
+        return float(np.radians(self.bias_sigma_deg_s))
 
     def _inertia_sigma(self, nominal: Nominal) -> float:
         return 0.01 * self.inertia_sigma_percent * float(np.trace(nominal.J)) / 3.0

@@ -1,8 +1,9 @@
 """The gyro-driven MEKF as a part of a mission: no model of the body, the gyro tells how it turns.
 
-A gyro's sample holds over the interval that ends with it. The belief therefore waits for the sample: `predict` only
-notes the time that has passed, the sample moves attitude and covariance over it. Where another sensor measures, or a
-command is given, between two samples, the last rate bridges the time since.
+Over an interval the rate is the mean of the samples at its ends, so that attitude does not lag while a slew
+accelerates. The belief therefore waits for the sample: `predict` only notes the time that has passed, the sample moves
+attitude and covariance over it. Where another sensor measures, or a command is given, between two samples, the last
+rate bridges the time since, and the sample makes up for what it was off.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched
+from gnc.batch import Kernel, as_numbers, batched, where
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -47,7 +48,8 @@ class Driven(NamedTuple):
     """What a gyro-driven filter believes, and since when it waits for a sample."""
 
     mekf: GyroBelief
-    waiting_s: Array  # (trials,) time since the last sample
+    waiting_s: Array  # (trials,) time since the last sample, or since the last bridge
+    bridged_s: Array  # (trials,) time since the last sample that was bridged
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,21 +63,29 @@ class GyroFilter:
         """Return the belief at an attitude; the first sample tells the rate."""
         q_IB, w_B, whole = _begun(self.mekf.size)(x.q_IB, x.w_B, C, self.C_biases)
         none = 0.0 * w_B
-        return Driven(GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0])
+        return Driven(GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0], none[..., 0])
 
     def state(self, belief: Driven) -> AttitudeState:
         """Return attitude and rate, the last rate held since the last sample."""
         return AttitudeState(_turned(belief.mekf.q_IB, belief.mekf.w_B, belief.waiting_s), belief.mekf.w_B)
 
     def sampled(self, belief: Driven, measurement: Any) -> Driven:
-        """Move over the time since the last sample, at the rate of this one."""
-        moved = self.mekf.predict(belief.mekf, measurement, belief.waiting_s)
-        return Driven(moved, 0.0 * belief.waiting_s)
+        """Move over the time since the last sample, at the mean of its rate and that of this one."""
+        z, valid, gyro = measurement[0], as_numbers(measurement[1]), self.mekf.gyro
+        mean, ahead = _mean(self._last(belief), z, valid, belief.waiting_s, belief.bridged_s)
+        moved = self.mekf.predict(belief.mekf, Measurement(mean, measurement[1]), belief.waiting_s)
+        none = 0.0 * belief.waiting_s
+        return Driven(moved._replace(w_B=moved.w_B + gyro.in_body(ahead, 0.0 * ahead)), none, none)
 
     def bridged(self, belief: Driven) -> Driven:
         """Move over the time since the last sample, at its rate."""
-        z = self.mekf.gyro.predict(belief.mekf, bias=belief.mekf.bias).z
-        return self.sampled(belief, Measurement(z, 1.0 + 0.0 * belief.waiting_s))
+        held = Measurement(self._last(belief), 1.0 + 0.0 * belief.waiting_s)
+        moved = self.mekf.predict(belief.mekf, held, belief.waiting_s)
+        return Driven(moved, 0.0 * belief.waiting_s, belief.bridged_s + belief.waiting_s)
+
+    def _last(self, belief: Driven) -> Array:
+        """Return the last sample, or what a gyro would say that goes on as before."""
+        return self.mekf.gyro.predict(belief.mekf, bias=belief.mekf.bias).z
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +110,7 @@ class GyroNavigation(AttitudeNavigation):
         now, sensor = self.filter.bridged(belief), self.known.sensors[name]
         gated = t >= self.ungated_s
         moved, made = self.filter.mekf.update(now.mekf, sensor, measurement, self.known.sky.at(t), gated=gated)
-        return Driven(moved, now.waiting_s), made
+        return now._replace(mekf=moved), made
 
     def estimate(self, belief: Driven, report: Report) -> Estimate:
         """Return attitude and rate."""
@@ -131,6 +141,19 @@ def _begun(n: int) -> Kernel:
         return q_IB, w_B, block([[C[:3, :3], none], [none.T, C_biases]])
 
     return begun
+
+
+@batched("(3),(3),(),(),()->(3),(3)")
+def _mean(before, z, valid, waiting_s, bridged_s):
+    """Return the sample that stands for the time that is left of an interval, and by how much the last one is ahead.
+
+    Over the whole interval the mean of both counts, of which the first part was bridged by the sample before:
+    (before + z)/2 (bridged + waiting) = before bridged + mean waiting.
+    """
+    half = 0.5 * (z - before)
+    share = where(waiting_s > 0.0, bridged_s / where(waiting_s > 0.0, waiting_s, 1.0), 0.0)
+    off = (1.0 - share) * half
+    return z - off, where(valid > 0.0, off, 0.0)
 
 
 @batched("(4),(3),()->(4)")

@@ -55,8 +55,10 @@ class ReleaseNavigation:
     def predict(self, belief: ReleaseBelief, command: Any, report: Report, t: Any, h: Any) -> ReleaseBelief:
         """Move over h, and through the release if that has come."""
         filter_ = copy(self.inner.filter)  # of each trial, with the mass that it has now
-        store(filter_, M=_mass(belief.gone, self.M_both, self.M_alone))
-        moved = replace(self.inner, filter=filter_).predict(belief.filter, command, report, t, h)
+        M = _mass(belief.gone, self.M_both, self.M_alone)
+        store(filter_, M=M)
+        known = replace(self.inner.known, nominal=self.inner.known.nominal._replace(M=M))
+        moved = replace(self.inner, filter=filter_, known=known).predict(belief.filter, command, report, t, h)
         gone = as_numbers(report.flag)
         chi_B, C = _jumped(moved.chi_B, moved.C, belief.gone, gone, self.jump_B, self.C_jump)
         return ReleaseBelief(moved._replace(chi_B=chi_B, C=C), gone)

@@ -21,6 +21,8 @@ from gnc.batch.scalar import Scalar, is_test
 from gnc.batch.symbols import as_symbols
 from gnc.trees import Tree, joined
 
+LONGEST_VECTOR = 16  # of constants that flight software chooses between
+
 
 def when(test: Any, function: Callable[..., Tree], args: tuple[Any, ...], otherwise: Tree) -> Tree:
     """Return function(*args), a kernel's or any other's, where the test holds, and `otherwise` elsewhere."""
@@ -50,7 +52,16 @@ def _of_symbols(test: Scalar, first: Any, second: Any) -> Any:
         raise TypeError(f"states of the shapes {sides[0].shape} and {sides[1].shape} cannot be chosen from")
     if any(x.dtype == object and x.size and is_test(x.flat[0]) for x in sides):
         return as_symbols(np.frompyfunc(lambda a, b: test & a | ~test & b, 2, 1)(*sides))
-    core = next((x.shape for x in sides if x.dtype == object), None)
+    core = next((x.shape for x in sides if x.dtype == object), _core_of_constants(*sides))
     within: Any = inside.get()
     a, b = (within.symbols(x, core) for x in (first, second))
     return where(test, a, b)
+
+
+def _core_of_constants(first: np.ndarray, second: np.ndarray) -> tuple[int, ...] | None:
+    """Return the shape of two constants if they are vectors of one trial; None: the number of trials tells.
+
+    What flight software makes while it is recorded has no axis of trials, so that with four trials a quaternion looks
+    like one number for each. Numbers of few trials taken for a vector are refused later, and Python flies them.
+    """
+    return first.shape if first.shape == second.shape and first.ndim == 1 and len(first) <= LONGEST_VECTOR else None

@@ -7,12 +7,13 @@ import functools
 import hashlib
 import itertools
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from gnc.batch import cache, one_trial
+from gnc.batch import cache, one_trial, traces
 from gnc.batch.gufunc_loop import loop_module
 from gnc.batch.numpy_ufunc import as_gufunc
 from gnc.batch.program_loop import loop_of_programs, program_module
@@ -33,10 +34,12 @@ _alive: list[Any] = []  # libraries in use
 def gufunc(kernel: Kernel, repeating: bool) -> Any:
     """Return the NumPy gufunc of a kernel, from the disk cache if it has been compiled before."""
     with _lock:
-        tape, results = kernel.tape
-        vectors = _vectors(tape)
-        source = loop_module(kernel.layout, tape, results, vectors * lanes(), repeating, vectors)
-        return as_gufunc(kernel, _link(_object_code(source), _symbols(tape, lanes())), repeating)
+
+        def source(tape: Tape, results: list[int]) -> str:
+            vectors = _vectors(tape)
+            return loop_module(kernel.layout, tape, results, vectors * lanes(), repeating, vectors)
+
+        return as_gufunc(kernel, _linked(kernel, f"gufunc {repeating}", source, lanes()), repeating)
 
 
 def function_of_one(kernel: Kernel, repeating: bool) -> Any:
@@ -44,17 +47,42 @@ def function_of_one(kernel: Kernel, repeating: bool) -> Any:
     if not one_trial.supported():
         return None
     with _lock:
-        source = one_trial.function_module(kernel.layout, *kernel.tape, repeating)
-        return one_trial.as_function(kernel, _link(_object_code(source), one_trial.symbols()))
+
+        def source(tape: Tape, results: list[int]) -> str:
+            return one_trial.function_module(kernel.layout, tape, results, repeating)
+
+        code = _kernel_code(kernel, f"one {repeating}", source)
+        return one_trial.as_function(kernel, _link(code, one_trial.symbols()))
 
 
 @functools.cache
 def tile_address(call: Call, width: int) -> int:
     """Return the address of the function that computes one tile of a kernel, for programs to call."""
     with _lock:
-        tape, results = call.kernel.tape
-        source = callee_module(call.kernel.layout, tape, results, width, call.repeating)
-        return _link(_object_code(source), _symbols(tape, width))
+
+        def source(tape: Tape, results: list[int]) -> str:
+            return callee_module(call.kernel.layout, tape, results, width, call.repeating)
+
+        return _linked(call.kernel, f"tile {width} {call.repeating}", source, width)
+
+
+def _linked(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str], width: int) -> int:
+    """Return the address of a kernel's code; one that calls others has no name, and has been traced."""
+    code = _kernel_code(kernel, use, source)
+    return _link(code, _symbols(kernel.tape[0], width) if "tape" in vars(kernel) else _system())
+
+
+def _kernel_code(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str]) -> bytes:
+    """Return the object code of a use of a kernel: known by its name, so that nothing is traced, or by its text."""
+    name = traces.name_of(kernel, "\n".join([use, llvmlite.__version__, _target()]))
+    key = cache.load(name) if name else None
+    code = cache.load(key.decode()) if key else None
+    if code is None:
+        text = source(*kernel.tape)
+        code = _object_code(text)
+        if name:
+            cache.save(name, _key(text).encode())
+    return code
 
 
 def program_tile(tape: Tape, results: list[int], width: int) -> int:
@@ -89,13 +117,17 @@ def lanes() -> int:
 
 def _object_code(source: str) -> bytes:
     """Return the object code of a module, from the disk cache if it has been compiled before."""
-    key = hashlib.sha256("\n".join([llvmlite.__version__, _target(), source]).encode()).hexdigest()
+    key = _key(source)
     code = cache.load(key)
     if code is None:
         with telling():
             code = _compile(source, _machine())
         cache.save(key, code)
     return code
+
+
+def _key(source: str) -> str:
+    return hashlib.sha256("\n".join([llvmlite.__version__, _target(), source]).encode()).hexdigest()
 
 
 @functools.cache
@@ -113,6 +145,7 @@ def _features() -> str:
     return llvm.get_host_cpu_features().flatten()
 
 
+@functools.cache
 def _target() -> str:
     return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), _features()])
 

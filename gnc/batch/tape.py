@@ -133,6 +133,14 @@ class Symbol(Scalar):
         """Whether operations with zeros and ones are recorded too."""
         return self.tape.literal
 
+    def __getitem__(self, places: Any) -> Any:
+        """Return an array of this number with new axes, as `x[..., None]` makes of an array of trials."""
+        rest = places if isinstance(places, tuple) else (places,)
+        rest = rest[1:] if rest[:1] == (Ellipsis,) or rest[:1] == (slice(None),) else rest
+        if not rest or any(place is not None for place in rest):
+            raise TypeError("a number of each trial has no parts, and trials are not told apart in a program")
+        return self.reshape((1,) * len(rest))
+
     def reshape(self, *shape: Any) -> Any:
         """Return an array of this number, as an array of trials would be reshaped."""
         from gnc.batch.symbols import as_symbols

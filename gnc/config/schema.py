@@ -8,8 +8,8 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin, runtime_checkable
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -23,6 +23,20 @@ BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "length >=
 
 class Noun(str):
     """Beside a type in `Annotated`: what to call its values in errors."""
+
+
+@runtime_checkable
+class Choice(Protocol):
+    """Beside a type in `Annotated`: sections told apart by `kind`, each loaded when it is asked for."""
+
+    def kinds(self) -> list[str]:
+        """Return the values that `kind` may have."""
+
+    def of_kind(self, kind: object) -> type[BaseModel] | None:
+        """Return the section of a kind."""
+
+    def members(self) -> Sequence[type[BaseModel]]:
+        """Return all sections."""
 
 
 class Option(NamedTuple):
@@ -49,7 +63,8 @@ def options(annotation: Any, metadata: tuple[Any, ...] = ()) -> list[Option]:
         return options(bare, (*metadata, *opened))
     if get_origin(annotation) in (Union, types.UnionType):
         return [option for member in get_args(annotation) for option in options(member, metadata)]
-    return [] if annotation is type(None) else [Option(annotation, metadata)]
+    choice = [item for item in metadata if isinstance(item, Choice)]
+    return [] if annotation is type(None) else [Option(choice[0] if choice else annotation, metadata)]
 
 
 def field_options(field: FieldInfo) -> list[Option]:
@@ -106,13 +121,19 @@ def is_section(option: Option) -> bool:
 
 def kinds(found: list[Option]) -> list[str]:
     """The values that `kind` may have in a table of these types."""
-    fields = [option.type.model_fields.get("kind") for option in found if is_section(option)]
-    return [str(kind) for field in fields if field for kind in get_args(field.annotation)]
+    words: list[str] = []
+    for option in found:
+        if isinstance(option.type, Choice):
+            words += option.type.kinds()
+        elif is_section(option) and (field := option.type.model_fields.get("kind")):
+            words += map(str, get_args(field.annotation))
+    return words
 
 
 def of_kind(found: list[Option], kind: object) -> list[Option]:
     """The tables of one kind."""
-    return [option for option in found if is_section(option) and kind in kinds([option])]
+    sections = [Option(option.type.of_kind(kind)) if isinstance(option.type, Choice) else option for option in found]
+    return [option for option in sections if is_section(option) and kind in kinds([option])]
 
 
 def locate(model: type[BaseModel], location: tuple[str | int, ...]) -> Place:
@@ -126,6 +147,7 @@ def locate(model: type[BaseModel], location: tuple[str | int, ...]) -> Place:
         if part == "[key]":  # the name itself is wrong, not what it holds
             continue
         key, branch_named = (*key, part), False
+        here = [Option(one) for o in here for one in (o.type.members() if isinstance(o.type, Choice) else [o.type])]
         fields = {name: field for o in here if is_section(o) for name, field in fields_of(o.type).items()}
         neighbours = list(fields)
         description = description_of(fields[str(part)]) if part in fields else description
@@ -167,7 +189,7 @@ def _noun(option: Option) -> str:
         name = ("one of " if len(arguments) > 1 else "") + ", ".join(map(_quoted, arguments))
     elif origin is tuple:
         name = _tuple_noun(arguments)
-    elif origin is dict or is_section(option):
+    elif origin is dict or is_section(option) or isinstance(option.type, Choice):
         name = "a table"
     else:
         name = NOUNS.get(option.type, "another value")

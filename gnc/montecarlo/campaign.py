@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from gnc.errors import InputError
@@ -25,6 +24,9 @@ from gnc.montecarlo.identity import software
 from gnc.montecarlo.manifest import Manifest
 from gnc.montecarlo.parcel import Parcel, results_of
 from gnc.montecarlo.store import Store, created, prepare, read_manifest, resumed, write_durably
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 TRIAL_LIMIT = 2**31  # trial numbers are 32-bit integers in the files
 
@@ -44,7 +46,7 @@ class Campaign:
     """What a campaign found."""
 
     summary: dict[str, Any]  # JSON; nothing that depends on time or machine; also in metrics.json
-    bands: xr.Dataset  # percentiles over time; also in bands.nc
+    bands: Dataset  # percentiles over time; also in bands.nc
     table: Results  # one row per trial, for `export`
     timing: dict[str, float]
     damaged: list[str]  # a line for each file that was set aside on resuming

@@ -7,16 +7,18 @@ of numbers that are one per trial is read whole: 8 bytes for each.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from gnc.errors import InputError
 from gnc.montecarlo.flight import LOST, Results, join
 from gnc.montecarlo.statistics import PERCENTS, chi_square_band, percentiles
 from gnc.montecarlo.store import Store
+
+if TYPE_CHECKING:
+    from xarray import Variable
 
 Array = NDArray[np.float64]
 BLOCK_BYTES = 2**26
@@ -99,7 +101,7 @@ class Ensemble:
         return block[:, self.flown]
 
 
-def _columns(rows: xr.Variable, start: int, stop: int) -> Array:
+def _columns(rows: Variable, start: int, stop: int) -> Array:
     """Columns start to stop of a history, whose times may have several axes."""
     if rows.ndim == 2:
         return rows[:, start:stop].values

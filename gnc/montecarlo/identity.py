@@ -35,11 +35,16 @@ _loaded: dict[Path, str] = {}  # hash of each file when it was first seen
 
 def software(flight: Any) -> Software:
     """What this process flies with; InputError if a file is no longer what was loaded."""
-    found = _versions() | {name: _unchanged(path) for name, path in _framework().items()}
+    found = framework()
     for root in sorted(_roots(flight)):
         found |= {os.path.relpath(path, root.parent): _unchanged(path) for path in sorted(_imports(root))}
         found[root.name] = _unchanged(root) if _is_module(root) else _hash(root)
     return found
+
+
+def framework() -> Software:
+    """The framework itself, and the libraries that it stands on."""
+    return _versions() | {name: _unchanged(path) for name, path in _framework().items()}
 
 
 @functools.cache

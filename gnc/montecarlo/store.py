@@ -16,14 +16,19 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from gnc.errors import InputError
 from gnc.files import explained, read_regular, replacing
+from gnc.labelled import Table
 from gnc.montecarlo.flight import Results
 from gnc.montecarlo.manifest import Manifest
+from gnc.netcdf import encoded
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 try:
     import fcntl
@@ -63,9 +68,9 @@ class Store:
             return {str(name): data[name].values for name in data.data_vars if names is None or name in names}
 
     @contextmanager
-    def open(self, chunk: range) -> Iterator[xr.Dataset]:
+    def open(self, chunk: range) -> Iterator[Dataset]:
         """A finished chunk as a dataset whose arrays are read when asked for."""
-        with xr.open_dataset(self.paths[chunk], engine="scipy") as data:
+        with _opened(self.paths[chunk]) as data:
             yield data
 
     def keep_only(self, chunks: list[range]) -> None:
@@ -93,7 +98,7 @@ class Store:
             return "not a regular file"
         if _checksum(path) != checksum:
             return "damaged"
-        with xr.open_dataset(path, engine="scipy") as data:
+        with _opened(path) as data:
             ours = data.attrs.get("campaign") == self.manifest.sha256
         return "" if ours and expected else "of another campaign"
 
@@ -229,6 +234,12 @@ def _flocked(lock: int, path: Path) -> bool:
         return False
 
 
+def _opened(path: Path) -> Dataset:
+    from xarray import open_dataset
+
+    return open_dataset(path, engine="scipy")
+
+
 def _is_regular(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
 
@@ -241,8 +252,7 @@ def _encode(chunk: range, results: Results, campaign: str) -> bytes:
             raise InputError(f"chunk_size: {name!r} of {len(chunk)} trials takes more than 4 GiB; use smaller chunks")
         variables[name] = (("trial", *(f"{name}_{axis}" for axis in range(1, values.ndim))), values)
     numbers = {"trial": np.arange(chunk.start, chunk.stop, dtype=np.int32)}
-    data = xr.Dataset(variables, coords=numbers, attrs={"campaign": campaign})
-    return bytes(data.to_netcdf(engine="scipy"))
+    return encoded(Table(variables, numbers, {"campaign": campaign}))
 
 
 def _checksum(path: Path) -> str:

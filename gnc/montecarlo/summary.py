@@ -6,16 +6,18 @@ Nothing here depends on time, machine, chunks or workers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from gnc.montecarlo import statistics
 from gnc.montecarlo.ensemble import Consistency, Ensemble
 from gnc.montecarlo.flight import LOST, SUCCESS
 from gnc.montecarlo.sampling import INPUT
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 Array = NDArray[np.float64]
 TALLY = "tally."  # begins the name of a column that is for judging the campaign, and no metric
@@ -55,7 +57,7 @@ def success(ensemble: Ensemble, confidence: float = 0.95) -> dict[str, float] | 
 
 def bands(
     ensemble: Ensemble, consistency: Mapping[str, Consistency], times_s: Mapping[str, Array] | None = None
-) -> xr.Dataset:
+) -> Dataset:
     """Percentiles over trials of every time history, and the ensemble means of NEES and NIS with their bands."""
     variables: dict[str, Any] = {}
     for name in sorted(ensemble.shapes):
@@ -64,7 +66,9 @@ def bands(
         if name in consistency:
             variables |= {f"{name}_{part}": (axes, values) for part, values in consistency[name]._asdict().items()}
     times = {f"{name}_1": np.asarray(t) for name, t in (times_s or {}).items() if name in ensemble.shapes}
-    return xr.Dataset(variables, coords={"percent": np.array(statistics.PERCENTS)} | times)
+    from xarray import Dataset
+
+    return Dataset(variables, coords={"percent": np.array(statistics.PERCENTS)} | times)
 
 
 def _metrics(ensemble: Ensemble) -> dict[str, Array]:

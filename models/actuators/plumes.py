@@ -11,6 +11,7 @@ from pydantic import Field
 from gnc import quaternion
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
+from gnc.errors import InputError
 from gnc.models.actuators.effector import ActuatorPart
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class PlumePart(ActuatorPart):
     """By how much each makes more or less thrust, one sigma over the trials."""
     specific_impulse_s: Positive | None = None
     """By which propellant leaves a craft that moves, whose mass and centre change; none: it does not."""
+    propellant_kg: Positive | None = None
+    """How much there is at the start; once it is used up there is no thrust. Flight software does not notice."""
     tank_m: Vector3 = (0.0, 0.0, 0.0)
     """Where that propellant is, from the body's origin."""
 
@@ -52,7 +55,14 @@ class PlumePart(ActuatorPart):
         if self.specific_impulse_s is not None:
             flow = 1.0 / (GRAVITY * np.asarray(self.specific_impulse_s))
             found.thrusters = dataclasses.replace(found.thrusters, tank_B=np.array(self.tank_m), flow_kg_Ns=flow)
-        return self._lagged(found)
+        found = self._lagged(found)
+        if self.propellant_kg is None:
+            return found
+        if self.specific_impulse_s is None:
+            raise InputError("propellant_kg: is used up by specific_impulse_s; give that too")
+        from gnc.models.actuators.tank import FedThrusters
+
+        return FedThrusters(found, np.asarray(self.propellant_kg, float))
 
     def _off(self, thrusters: Thrusters, name: str, draws: Draws) -> Thrusters:
         n = len(draws.trials)

@@ -42,6 +42,7 @@ class BodyState(NamedTuple):
     seat: Array  # (trials, 8) its pose on that craft
     met: Array  # (trials, 7) how it was taken aboard, see `happenings`; NaN before
     flag: Array  # (trials,) 1 once a switch has closed, which flight software is told
+    felt_B: Array  # (trials, 6) means of w' and of the origin's specific force over the last step, where a sensor feels
     effectors: tuple[Array, ...]  # state of each actuator
 
 
@@ -54,7 +55,7 @@ def start(dq_IB: Array, chi_B: Array, M: Array, rho_B: Array = NONE, effectors: 
     zero, none = np.zeros(lead), np.zeros((*lead, 6))
     books = none, zero, np.zeros((*lead, 7)), M, none, none, none
     aboard = zero, np.broadcast_to(np.eye(8)[0], (*lead, 8)).copy(), np.full((*lead, 7), np.nan)
-    return BodyState(q_IB, P_B, r_I, p_I, dq_IB, chi_B, *books, *aboard, zero, effectors)
+    return BodyState(q_IB, P_B, r_I, p_I, dq_IB, chi_B, *books, *aboard, zero, none, effectors)
 
 
 def drift(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Any) -> tuple[Array, Array]:
@@ -114,6 +115,13 @@ def arrive(q_IB, P_B, r_I, p_I, impulse_I, work, wrench_B, load_B, rho_B, M, h):
     """Return momenta and books after the last kick, and pose and twist of the origin."""
     P_B, p_I, impulse_I, work = _kick(q_IB, P_B, r_I, p_I, impulse_I, work, wrench_B, load_B, rho_B, M, h)
     return P_B, p_I, impulse_I, work, *about_origin(q_IB, P_B, r_I, p_I, M, rho_B)
+
+
+@batched("(4),(6),(4),(6),(3),()->(6)")
+def felt(q_0, chi_0, q_1, chi_1, gravity_I, h):
+    """Return the means over a step of w' and of the specific force of the origin, body axes of its end."""
+    dv_I = quaternion.rotate(q_1, chi_1[3:]) - quaternion.rotate(q_0, chi_0[3:])
+    return np.concatenate([(chi_1[:3] - chi_0[:3]) / h, quaternion.inverse_rotate(q_1, dv_I / h - gravity_I)])
 
 
 @batched("(4),(3),(3),(3)->(6)")

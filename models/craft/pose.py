@@ -57,6 +57,7 @@ class PoseCraft:
     loads: Sequence[Disturbance]
     effects: Effects
     first: BodyState
+    feels: bool = False  # whether a sensor asks for the specific force
 
     @property
     def effectors(self) -> Any:
@@ -100,7 +101,15 @@ class PoseCraft:
         for i, them in self._fed:
             used = them.used_kg(x.effectors[i], states[i])
             moving = body.lightened(moving, used, them.thrusters.tank_B, after)
-        return moving
+        return self._felt(x, moving, (t, t + h), h) if self.feels else moving
+
+    def _felt(self, x: BodyState, after: BodyState, ends: tuple[Any, Any], h: Any) -> BodyState:
+        """Return the state after a step with what a sensor aboard has felt over it."""
+        gravity_I = 0.0 * x.r_I
+        for state, t in zip((x, after), ends, strict=True):
+            if self.sky.tide is not None:
+                gravity_I = gravity_I + 0.5 * self.sky.tide.acceleration_I(state.r_I, self.sky.at(t))
+        return after._replace(felt_B=body.felt(x.q_IB, x.chi_B, after.q_IB, after.chi_B, gravity_I, h))
 
     @cached_property
     def _fed(self) -> list[tuple[int, Any]]:
@@ -148,7 +157,13 @@ def acting(loads: Sequence[Disturbance], sky: Any, q_IB: Array, r_I: Array, x: B
     total = load_wrench(loads, q_IB, env)
     if sky.tide is None:
         return total
-    return total + (1.0 - x.rides)[..., None] * sky.tide.load_B(q_IB, r_I, x.M, env)
+    return total + _unless_riding(sky.tide.load_B(q_IB, r_I, x.M, env), x.rides)
+
+
+@batched("(6),()->(6)")
+def _unless_riding(load_B, rides):
+    """Return a load, nothing while the craft rides on another."""
+    return (1.0 - rides) * load_B
 
 
 # Its part of a mission
@@ -272,13 +287,19 @@ class PosePart(CraftPart):
             J = draws.inertia("inertia", J, self.J_error_percent)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         effects = Effects.of(self.actuators, site)
+        fuel = sum(np.max(getattr(part, "propellant_kg", None) or 0.0) for part in self.actuators.values())
+        if fuel >= np.min(self.mass_kg):
+            raise InputError(
+                f"mass_kg = {np.min(self.mass_kg):g}: is not more than the propellant_kg = {fuel:g} aboard"
+            )
         states = effects.start(n)
         dq_IB, centre = self.start.draw(draws, site.others, site.sky)
         chi_B = spatial.shift_twist(centre, -np.array(self.centre_m))
         rho_B = effects.rho_B(states, chi_B)
         first = body.start(dq_IB, chi_B, self._inertia(J, draws), rho_B, states)
         load_B = acting(loads, site.sky, first.q_IB, first.r_I, first, site.sky.at(0.0))
-        return PoseCraft(site.sky, loads, effects, first._replace(load_B=np.array(np.broadcast_to(load_B, (n, 6)))))
+        wide, feels = np.array(np.broadcast_to(load_B, (n, 6))), any(part.feels for part in self.sensors.values())
+        return PoseCraft(site.sky, loads, effects, first._replace(load_B=wide), feels)
 
     def belief(self) -> Nominal:
         """Return what flight software believes in: mass properties, port, and what stands out beyond it."""

@@ -11,7 +11,9 @@ def cubic(x: Array, y: Array, ends: tuple[Array, Array] | None = None) -> Array:
     """Return the coefficients (4, intervals, ...), highest power first, of the spline through y (knots, ...).
 
     The slopes s at the knots follow from continuous second derivatives,
+
         dx_k s_(k-1) + 2 (dx_(k-1) + dx_k) s_k + dx_(k-1) s_(k+1) = 3 (dx_k m_(k-1) + dx_(k-1) m_k),
+
     m the slopes of the chords, and at the ends from `ends`, or from continuous third derivatives one knot inside.
     """
     from scipy.linalg import solve_banded

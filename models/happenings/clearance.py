@@ -56,9 +56,9 @@ class Clearance(Happening):
         super().__init__(name, craft)
         self._ends, self._boxes, self._zone = ends, boxes, zone
 
-    def happens(self, x: tuple[Any, ...], t: Any) -> Array:
+    def happens(self, x: tuple[Any, ...], t: Any) -> Any:
         """Tell where the boxes touch."""
-        return np.less(self._gap(x), 0.0)
+        return self._gap(x) < 0.0
 
     def _gap(self, x: tuple[Any, ...]) -> Array:
         (own, other), (a, b) = (x[i] for i in self._ends), self._boxes

@@ -55,28 +55,39 @@ def accelerations(
     Erratum: DQMB eqs. (65) to (76) remove the acceleration of the distal body from the unknowns as if it were known,
     which is wrong on a free base (test_erratum_dqmb_eqs_65_to_76_lose_the_inertia_of_the_distal_body).
     """
-    held = [tree.joint(name) for name in prescribed]
-    drive = _given("effort", effort, (tree.freedoms,)) + springs.passive(tree, x)
+    drive = _given("effort", effort, (tree.freedoms,))
+    if tree.elastic:
+        drive = drive + springs.passive(tree, x)
+    held = tuple([tree.joint(name) for name in prescribed])
     if held:
         mask = np.concatenate([np.full(len(j.type.free), i in held) for i, j in enumerate(tree.joints)])
         drive = np.where(mask, _given("rate_dot", rate_dot, (tree.freedoms,)), drive)
-    flags = tuple(link.joint in held for link in tree.links)
-    given = tree.offsets, tree.inertias, *x[1:], drive, _at_links(tree, wrench)
-    return Accelerations(*whole_tree(tree.links, flags)(*given))
+    walk = whole_tree(tree.links, held)
+    return Accelerations(*walk(tree.offsets, tree.inertias, *x[1:], drive, _at_links(tree, wrench)))
 
 
 def _given(name: str, value: Array, core: tuple[int, ...]) -> Array:
     """Return an array with the last axes asked for; one number counts for all."""
+    if type(value) is float:
+        return _everywhere(value, core)
     a = np.asarray(value, float)
     if a.ndim and a.shape[-len(core) :] != core:
         raise InputError(f"{name}: expected {('...', *core)}, got {a.shape}".replace("'...'", "..."))
     return a if a.ndim else np.broadcast_to(a, core)
 
 
+@functools.lru_cache(64)
+def _everywhere(value: float, core: tuple[int, ...]) -> Array:
+    """Return a number in all places; kept, since asking NumPy takes longer than a small tree."""
+    array = np.full(core, value)
+    array.flags.writeable = False
+    return array
+
+
 def _at_links(tree: Tree, wrench: Array) -> Array:
     """Move body wrenches to the link frames, in the order of the links."""
     loads = _given("wrench", wrench, (len(tree.bodies), 6))
-    if np.ndim(wrench) == 0 and wrench == 0.0:
+    if type(wrench) is float and wrench == 0.0:
         return loads
     order = list(tree.link_bodies)
     return dual_quaternion.transform_wrench(tree.body_to_link[..., order, :], loads[..., order, :])
@@ -141,8 +152,9 @@ def _collected(links: Any, twist_dot: Any, rate_dots: Any, wrenches: Any) -> tup
 
 
 @functools.cache
-def whole_tree(links: tuple[Link, ...], prescribed: tuple[bool, ...]) -> Callable[..., Any]:
-    """Return the walk over a tree."""
+def whole_tree(links: tuple[Link, ...], held: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the walk over a tree in which some joints are prescribed."""
+    prescribed = tuple(link.joint in held for link in links)
     J, B = len(links), len(links) + 1
     G, D = max((link.gamma[1] for link in links), default=0), max((link.rate[1] for link in links), default=0)
     ins: tuple[Core, ...] = ((J, 8), (B, 10), (6,), (G,), (D,), (D,), (B, 6))

@@ -84,7 +84,7 @@ class Tree:
         """Numbers in gamma, G."""
         return sum(len(joint.type.zero) for joint in self.joints)
 
-    @property
+    @functools.cached_property
     def freedoms(self) -> int:
         """Numbers in rate, D."""
         return sum(len(joint.type.free) for joint in self.joints)

@@ -33,9 +33,10 @@ arguments, which a filter fuses with its update: it sees at once which columns o
 difference.
 
 `Magnetometer`, `FineSunSensor` and `Gyro` also have in_body(z), the body vector that gives z (for TRIAD, B-dot, and
-filters driven by a gyro).
+filters driven by a gyro). An `Accelerometer` has no predict: it is `recorded`, and no filter is corrected by it.
 """
 
+from gnc.models.sensors.accelerometer import Accelerometer
 from gnc.models.sensors.coarse_sun_sensor import CoarseSunSensor
 from gnc.models.sensors.gnss import Gnss
 from gnc.models.sensors.gyro import Gyro
@@ -50,6 +51,7 @@ from gnc.models.sensors.sun_sensor import FineSunSensor
 from gnc.models.sensors.vector_sensor import VectorSensor
 
 __all__ = [
+    "Accelerometer",
     "CoarseSunSensor",
     "FineSunSensor",
     "Gnss",

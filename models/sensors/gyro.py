@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gnc import check
-from gnc.batch import batched, maximum, minimum, where
+from gnc.batch import batched
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.models.parameters import limit, store
@@ -78,9 +78,7 @@ class Gyro:
         """Measure the rate; `bias` is the present one, the parameter if it does not wander."""
         b = self.bias if bias is None else bias
         z, valid = _measure(rate(truth), self.D_SB, b, self._sigma, self.range_rad_s, noise)
-        if np.any(np.isfinite(self.saturation_rad_s)) or np.any(self.quantum_rad_s > 0.0):
-            z = _read(z, self.saturation_rad_s, self.quantum_rad_s)
-        return Measurement(z, valid != 0.0)
+        return Measurement(mounting.read(z, self.saturation_rad_s, self.quantum_rad_s), valid != 0.0)
 
     def predict(self, x: Any, env: Any = None, bias: Array | None = None) -> Prediction:
         """Predict the measurement; H = [0, D_SB], and the environment does not matter."""
@@ -101,14 +99,6 @@ def _measure(w_B, D_SB, bias, sigma, range_rad_s, noise):
     """Return the reading, or zeros, and whether it is valid."""
     z = D_SB @ w_B + bias + sigma * noise
     return reading(z, all_below(abs(z), range_rad_s))
-
-
-@batched("(3),(),()->(3)")
-def _read(z, most, quantum):
-    """Return a reading in whole quanta, and at most so large."""
-    step = where(quantum > 0.0, quantum, 1.0)
-    whole = where(quantum > 0.0, step * np.rint(z / step), z)
-    return minimum(maximum(whole, -most), most)
 
 
 @batched("(3),(3,3),(3)->(3)")

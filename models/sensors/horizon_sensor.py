@@ -17,7 +17,8 @@ LIT = np.array(0.0)
 class HorizonSensor(FineSunSensor):
     """Reads z = R_SB R_IB^T down_I + noise, down_I the unit vector to the centre of the Earth; day and night."""
 
-    def _seen(self, env: Any) -> tuple[Array, Array]:
+    def aim(self, env: Any) -> tuple[Array, Array]:
+        """Return the direction that is measured, and that nothing hides it."""
         return down(env.r_I), LIT
 
 

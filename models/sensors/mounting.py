@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gnc import check, quaternion
-from gnc.batch import batched
+from gnc.batch import batched, maximum, minimum, where
 from gnc.linalg import array, solve3
 from gnc.models.parameters import store
 
@@ -32,6 +34,19 @@ def sensitivity(q_BS, scale):
     """Return D_SB = diag(1 + scale) R_SB."""
     R_SB = quaternion.to_matrix(q_BS).T
     return array([(1.0 + scale[i]) * R_SB[i] for i in range(3)])
+
+
+def read(z: Array, most: Array, quantum: Array) -> Array:
+    """Return a reading in whole quanta, and at most so large, if the sensor has either."""
+    return _read(z, most, quantum) if np.any(np.isfinite(most)) or np.any(quantum > 0.0) else z
+
+
+@batched("(3),(),()->(3)")
+def _read(z, most, quantum):
+    """Return a reading in whole quanta, and at most so large."""
+    step = where(quantum > 0.0, quantum, 1.0)
+    whole = where(quantum > 0.0, step * np.rint(z / step), z)
+    return minimum(maximum(whole, -most), most)
 
 
 @batched("(3),(3,3),(3)->(3)")

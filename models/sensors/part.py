@@ -21,6 +21,7 @@ class SensorPart(Part):
     slot: ClassVar[str] = "sensor"
     shaping: ClassVar[frozenset[str]] = frozenset({"rate_hz", "period_s", "latency_s", "first_s", "q_BS", "outages_s"})
     needs_orbit: ClassVar[bool] = False
+    feels: ClassVar[bool] = False  # whether it measures specific force, `felt_B` of the truth
     rate_hz: Positive | None = None
     """How often it measures; 1 Hz unless a rate or a period is given."""
     period_s: Positive | None = None

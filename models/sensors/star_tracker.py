@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc import quaternion
+from gnc import check, quaternion
 from gnc.batch import batched, maximum, minimum, where
 from gnc.config import NonNegative, Positive
 from gnc.draws import Draws
@@ -41,6 +41,7 @@ class StarTracker:
     rate_hz: float
     sigma_arcsec: Array  # (..., 3) about each of the sensor's axes, or one number for all
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
+    misalignment_sigma: Array = 0.0  # (...) what is believed of it, each axis [rad]: for filters, as a bias
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
     max_rate_deg_s: Array = np.inf  # (...)
     sun_exclusion_deg: Array = 0.0  # (...)
@@ -54,8 +55,8 @@ class StarTracker:
 
     latency_s: ClassVar[float] = 0.0
     noise_size: ClassVar[int] = 3
-    bias_size: ClassVar[int] = 0
-    H_bias: ClassVar[Array] = np.zeros((3, 0))
+    bias_size: ClassVar[int] = 3
+    H_bias: ClassVar[Array] = np.eye(3)
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
@@ -68,6 +69,7 @@ class StarTracker:
             sun_exclusion_deg=between("sun_exclusion_deg", self.sun_exclusion_deg, 0.0, 180.0),
             earth_exclusion_deg=between("earth_exclusion_deg", self.earth_exclusion_deg, -180.0, 180.0),
             moon_exclusion_deg=between("moon_exclusion_deg", self.moon_exclusion_deg, 0.0, 180.0),
+            misalignment_sigma=check.non_negative("misalignment_sigma", self.misalignment_sigma),
             _q_BS=q_BS,
             _sigma=ARCSEC * sigma,
             _H=mounting.sensitivity(q_BS, np.zeros(3)),
@@ -76,19 +78,23 @@ class StarTracker:
         store(self, _limits=(np.radians(self.max_rate_deg_s), np.cos(clear)))
         store(self, _R=self._sigma[..., None] ** 2 * np.eye(3))
 
-    def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:
-        """Measure the attitude."""
+    def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
+        """Measure the attitude; bias is a misalignment in place of the tracker's own."""
         motion, sun = (attitude(truth), rate(truth)), NO_SUN if env is None else (env.sun_I, env.shadow)
-        z, valid = _measure(*motion, self._q_BS, self._sigma, *self._limits, *sun, noise)
+        z, valid = _measure(*motion, self._mounted(bias), self._sigma, *self._limits, *sun, noise)
         if np.any(self.earth_exclusion_deg > -180.0):
             valid = valid * _off_limb(z, env.r_I, np.radians(self.earth_exclusion_deg))
         if np.any(self.moon_exclusion_deg > 0.0):
             valid = valid * _off_moon(z, env.moon_I, np.cos(np.radians(self.moon_exclusion_deg)))
         return Measurement(_kept(z, valid), valid != 0.0)
 
-    def predict(self, x: Any, env: Any = None) -> Prediction:
+    def predict(self, x: Any, env: Any = None, bias: Array | None = None) -> Prediction:
         """Predict the measurement; H = [R_SB, 0], and the environment does not matter."""
-        return Prediction(quaternion.mul(attitude(x), self._q_BS), over_attitude(self._H, x), self._R)
+        return Prediction(quaternion.mul(attitude(x), self._mounted(bias)), over_attitude(self._H, x), self._R)
+
+    def _mounted(self, misalignment: Array | None) -> Array:
+        """Return the real mounting, or that with another misalignment."""
+        return self._q_BS if misalignment is None else quaternion.mul(self.q_BS, quaternion.exp(misalignment))
 
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the rotation vector of z_predicted* z, sensor axes; zero where z is not valid."""
@@ -162,6 +168,7 @@ class StarTrackerPart(MountedSensorPart):
         return StarTracker(
             rate_hz=self.rate,
             q_BS=self.q_BS,
+            misalignment_sigma=ARCSEC * np.asarray(self.misalignment_arcsec),
             sigma_arcsec=np.stack(np.broadcast_arrays(cross, cross, roll), axis=-1),
             sun_exclusion_deg=self.sun_exclusion_deg,
             earth_exclusion_deg=-180.0 if self.earth_exclusion_deg is None else self.earth_exclusion_deg,

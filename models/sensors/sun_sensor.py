@@ -60,25 +60,25 @@ class FineSunSensor:
         store(self, R_SB=mounting.sensitivity(q_BS, np.zeros(3)), _sigma=np.radians(sigma_deg))
         store(self, _R=self._sigma[..., None, None] ** 2 * np.eye(3))
 
-    def _seen(self, env: Any) -> tuple[Array, Array]:
+    def aim(self, env: Any) -> tuple[Array, Array]:
         """Return the direction that is measured, inertial axes, and how much of its source is hidden."""
         return env.sun_I, env.shadow
 
     def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:
         """Measure the direction."""
-        aim_I, shadow = self._seen(env)
+        aim_I, shadow = self.aim(env)
         masks = shadow, self.max_shadow, self._cosine
         z, valid = _measure(attitude(truth), aim_I, self.R_SB, self._sigma, *masks, noise)
         return Measurement(z, valid != 0.0)
 
     def predict(self, x: Any, env: Any) -> Prediction:
         """Predict the measurement; H = [R_SB [s_B], 0]."""
-        z, H = _predict(columns(x))(attitude(x), self._seen(env)[0], self.R_SB)
+        z, H = _predict(columns(x))(attitude(x), self.aim(env)[0], self.R_SB)
         return Prediction(z, H, self._R)
 
     def expected(self, n: int, env: Any) -> tuple[Kernel, tuple[Array, ...]]:
         """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
-        return _expected(n), (self._seen(env)[0], self.R_SB, self._R)
+        return _expected(n), (self.aim(env)[0], self.R_SB, self._R)
 
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""

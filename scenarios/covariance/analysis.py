@@ -1,10 +1,14 @@
 """Linear covariance of a mission: typical flights until the answer stands, shares of sources, what was not linear.
 
-    Var(y) = mean over flights of [ sum over linear sources ] + variance of y over trials without noise
+    Var(y) = mean over flights of Var(y | draws) + Var over trials without noise of y
 
-The first term has the noise of each instrument and each draw that passes the test of linearity. Draws that fail it
-(wheels that turn the body's stiffness) differ between the flights; their share is the variance, over trials without
-noise, of whatever the linear draws do not explain.
+The first term is the noise of each instrument, carried linearly along typical flights. It grows and shrinks from flight
+to flight as the filter itself believes; trials without noise are cheap and tell how large that is on average, so that
+
+    Var(noise) = mean over flights of Var(y | draws) * mean over trials of b^2 / mean over flights of b^2
+
+with b the sigma that the filter believes (a ratio estimator: a few flights do). The second term is divided by a linear
+fit, y = m + beta theta + rest, to draws theta of exactly zero mean and unit covariance, so that shares add up.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from multiprocessing import get_context
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +28,8 @@ from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.scenarios.covariance.directions import TypicalFlight
 from gnc.scenarios.covariance.propagate import LinearResult, Progress, linear_covariance
+from gnc.scenarios.missions.dispersal import Group
+from gnc.scenarios.missions.flight import group_flown, needed
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Judged, resolve
 from gnc.scenarios.missions.requirements.statistic import StatisticPart
@@ -32,8 +38,9 @@ from gnc.typing import Array, Mask
 LINEAR = 0.1  # of the total sigma, by which +-1 sigma of a draw may miss its linear prediction
 STANDS = 0.02  # relative standard error of sigma at which no more flights are needed
 MOST = 40  # flights
-QUIET = 200  # trials without noise, by which draws that are not linear are measured
+QUIET = 400  # trials without noise, at least four for every number that is drawn
 SAMPLES = 60  # trials sampled about each flight
+NOT_LINEAR = "draws, not linear"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -51,17 +58,46 @@ class Window:
 
 
 @dataclass
+class Quiet:
+    """Trials without noise."""
+
+    theta: Array  # (trials, drawn) what they were given, in sigma: of mean 0 and covariance 1
+    signals: Any  # dataset
+    misses: dict[str, Array]  # signal -> (times, drawn, size): squares of what +-1 sigma misses of its linear effect
+    switched: list[str]  # what differs within 1 sigma of the nominal
+    _fits: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+
+    def of(self, name: str) -> Array:
+        """Return a signal (trials, times, size)."""
+        values = np.asarray(self.signals[name].values, float)
+        return values.reshape(*values.shape[:2], -1)
+
+    def fit(self, name: str) -> tuple[Array, Array]:
+        """Return the slopes (times, size, drawn) of a signal by least squares, and the rest (trials, times, size)."""
+        if name not in self._fits:
+            y = self.of(name)
+            y = np.nan_to_num(y - np.nanmean(y, axis=0))
+            slopes = np.einsum("md,mti->tid", self.theta, y, optimize=True) / len(y)
+            self._fits[name] = slopes, y - np.einsum("tid,md->mti", slopes, self.theta, optimize=True)
+        return self._fits[name]
+
+
+@dataclass
 class Covariance:
     """What linear covariance says about a mission."""
 
     mission: Mission
     seed: int
     flights: list[LinearResult]
-    nonlinear: tuple[str, ...]  # draws that differ between flights
-    linearity: dict[str, float]  # of every draw: by how much +-1 sigma misses its linear prediction, over total sigma
-    unseen: list[str] = field(default_factory=list)
-    quiet: dict[str, Array] = field(default_factory=dict)  # signal -> (trials, times, size) of trials without noise
-    quiet_theta: Array = field(default_factory=lambda: np.zeros((0, 0)))  # what these were given, in sigma
+    quiet: Quiet
+    linearity: dict[str, float] = field(
+        default_factory=dict
+    )  # by how much +-1 sigma of a draw misses, over total sigma
+
+    @property
+    def nonlinear(self) -> tuple[str, ...]:
+        """Draws that are not linear within 1 sigma."""
+        return tuple(name for name, miss in self.linearity.items() if miss > LINEAR)
 
     @property
     def time(self) -> Array:
@@ -71,47 +107,57 @@ class Covariance:
     @cached_property
     def signals(self) -> list[str]:
         """All signals with a finite covariance somewhere."""
-        return [name for name, y in self.flights[0].nominal.items() if np.isfinite(y).any()]
+        return [n for n, y in self.flights[0].nominal.items() if np.isfinite(y).any() and n in self.quiet.signals]
 
     def shares(self, signal: str, flights: Sequence[LinearResult] | None = None) -> dict[str, Array]:
         """Return the covariance (times, size, size) of a signal that each source is responsible for."""
         flights = flights or self.flights
-        found: dict[str, Array] = {}
-        for name in flights[0].noise[signal]:
-            found[f"{name} noise"] = np.mean([f.noise[signal][name] for f in flights], axis=0)
-        for name, part in flights[0].parts.items():
-            if name not in self.nonlinear:
-                slopes = [f.slopes[signal][:, :, part] for f in flights]
-                slopes = [np.mean(slopes, axis=0)] if self.nonlinear else slopes
-                found[name] = np.mean([s @ np.swapaxes(s, 1, 2) for s in slopes], axis=0)
-        if self.nonlinear:
-            centred = self._quiet_centred(signal, flights)
-            centred = np.nan_to_num(centred - np.nanmean(centred, axis=0))
-            found[" + ".join(self.nonlinear)] = np.einsum("mti,mtj->tij", centred, centred) / (len(centred) - 1)
-        return found
+        scale = self._believed_over(signal, flights).mean(axis=0) ** 0.5
+        shares = {
+            f"{name} noise": scale[:, :, None]
+            * scale[:, None]
+            * np.mean([f.noise[signal][name] for f in flights], axis=0)
+            for name in flights[0].noise[signal]
+        }
+        slopes, rest = self.quiet.fit(signal)
+        for name, part in self.flights[0].parts.items():
+            shares[name] = slopes[:, :, part] @ np.swapaxes(slopes[:, :, part], 1, 2)
+        if self.flights[0].parts:
+            shares[NOT_LINEAR] = np.einsum("mti,mtj->tij", rest, rest) / len(rest)
+        return shares
 
-    def _quiet_centred(self, signal: str, flights: Sequence[LinearResult]) -> Array:
-        """Return a signal (trials, times, size) of trials without noise, without what is linear in it on average."""
-        y = self.quiet[signal].copy()
-        for name, part in flights[0].parts.items():
-            if name not in self.nonlinear:
-                slopes = np.mean([f.slopes[signal][:, :, part] for f in flights], axis=0)
-                y -= np.einsum("tid,md->mti", slopes, self.quiet_theta[:, part])
-        return y
+    def _believed_over(self, signal: str, flights: Sequence[LinearResult]) -> Array:
+        """Return the variance (trials, times, size) believed in trials without noise, over that in flights."""
+        companion = self.companion(signal)
+        if not companion:
+            return np.ones((1, *self.flights[0].nominal[signal].shape))
+        known = np.mean([np.square(f.nominal[companion]) for f in flights], axis=0)
+        with np.errstate(all="ignore"):
+            ratio = np.square(self.quiet.of(companion)) / known
+        return np.where(np.isfinite(ratio), ratio, 1.0)
 
-    def _centred(self, flight: LinearResult, signal: str) -> Array:
-        """Return a nominal signal as it would be without what is linear in it."""
-        y = flight.nominal[signal].copy()
-        for name, part in flight.parts.items():
-            if name not in self.nonlinear:
-                y -= flight.slopes[signal][:, :, part] @ flight.theta[part]
-        return y
+    def companion(self, signal: str) -> str:
+        """Return what the filter believes of an error, or of another error of the craft in the same unit."""
+        known, first = self.flights[0].sigma_of, self.flights[0].nominal
+        alike = [signal, *(s for s in known if s.split(".")[0] == signal.split(".")[0] and _unit(s) == _unit(signal))]
+        fitting = [known[s] for s in alike if "error" in signal and known.get(s, "") in first]
+        return next((s for s in fitting if first[s].shape == first[signal].shape and s in self.quiet.signals), "")
 
-    @property
-    def sampled(self) -> list[Any]:
-        """The samples (datasets) of all flights about which what is not linear stays as flown."""
-        own = [f.samples for f in self.flights[1:]] if self.nonlinear else []
-        return own or [f.samples for f in self.flights]
+    def sampled(self) -> Any:
+        """Return trials without noise (dataset), each with sampled noise of a flight that is as large as believed."""
+        rng, trials = np.random.default_rng([self.seed, 27]), len(self.quiet.theta)
+        flight, sample = rng.integers(len(self.flights), size=trials), rng.integers(SAMPLES, size=trials)
+        data = self.quiet.signals.copy()
+        for name in self.signals:
+            values = np.array(data[name].values, float)
+            changes = [f.samples[name].values - f.nominal[name].reshape(values.shape[1:]) for f in self.flights]
+            changes = np.array([changes[f][s] for f, s in zip(flight, sample, strict=True)]).reshape(
+                *values.shape[:2], -1
+            )
+            over = np.array([self._believed_over(name, [f]) for f in self.flights]) if self.companion(name) else None
+            scale = 1.0 if over is None else np.sqrt(over[flight, np.arange(trials)])
+            data[name] = (data[name].dims, values + (scale * changes).reshape(values.shape), data[name].attrs)
+        return data
 
     def total(self, signal: str, flights: Sequence[LinearResult] | None = None) -> Array:
         """Return the covariance (times, size, size) of a signal."""
@@ -119,26 +165,29 @@ class Covariance:
 
     def mean(self, signal: str) -> Array:
         """Return the mean (times, size) of a signal."""
-        if self.nonlinear:
-            return np.nanmean(self._quiet_centred(signal, self.flights), axis=0)
-        return np.mean([self._centred(f, signal) for f in self.flights], axis=0)
+        return np.nanmean(self.quiet.of(signal), axis=0)
 
     def believed(self, signal: str) -> Array | None:
-        """Return the sigma (times, size) that the filter believes a signal to have."""
+        """Return the sigma (times, size) that the filter believes a signal to have, RMS over trials without noise."""
         companion = self.flights[0].sigma_of.get(signal, "")
-        known = [f.nominal[companion] for f in self.flights if companion in f.nominal]
-        return np.mean(known, axis=0) if known else None
+        return np.sqrt(np.nanmean(np.square(self.quiet.of(companion)), axis=0)) if companion in self.signals else None
 
     @cached_property
     def windows(self) -> dict[str, Window]:
         """The times that count, by requirement."""
-        found = {}
+        windows = {}
         for name, part in self.mission.requirements.items():
             if isinstance(part, StatisticPart):
                 window = Window(name, part, self.mission, self.flights[0])
                 if window.signals and window.times.any():
-                    found[name] = window
-        return found
+                    windows[name] = window
+        return windows
+
+    @property
+    def errors(self) -> Iterator[tuple[Window, str]]:
+        """Give every window with every error signal that is asked for in it."""
+        for window in self.windows.values():
+            yield from ((window, s) for s in window.signals if "error" in s and s in self.signals)
 
     def budget(self, signal: str, times: Mask) -> dict[str, float]:
         """Return the share of every source in the variance of a signal over some times, in per cent."""
@@ -147,90 +196,78 @@ class Covariance:
         return {name: 100.0 * value / total if total > 0.0 else 0.0 for name, value in parts.items()}
 
     def standard_error(self) -> float:
-        """Return the largest relative error of a sigma over a window, by leaving one flight out after the other."""
+        """Return the largest relative error of a sigma over a window: of flights, by leaving one out, and of trials."""
         n, worst = len(self.flights), 0.0
-        for window in self.windows.values():
-            for signal in (s for s in window.signals if "error" in s):
-                left = (
-                    [self.flights[:i] + self.flights[i + 1 :] for i in range(n)]
-                    if n > 2
-                    else [[f] for f in self.flights]
-                )
-                sigmas = np.sqrt([np.trace(self.total(signal, f)[window.times].mean(axis=0)) for f in left])
-                spread = np.sqrt((n - 1.0) / n * np.square(sigmas - sigmas.mean()).sum()) if n > 2 else sigmas.std()
-                worst = max(worst, float(spread / sigmas.mean()) if sigmas.mean() > 0.0 else 0.0)
+        left = [self.flights[:i] + self.flights[i + 1 :] for i in range(n)] if n > 1 else [self.flights]
+        for window, signal in self.errors:
+            sigmas = np.sqrt([np.trace(self.total(signal, f)[window.times].mean(axis=0)) for f in left])
+            if not sigmas.mean() > 0.0:
+                continue
+            spread = np.sqrt((n - 1.0) / n * np.square(sigmas - sigmas.mean()).sum()) / sigmas.mean()
+            rest = np.square(self.quiet.fit(signal)[1][:, window.times]).sum(axis=2).mean(axis=1)
+            trials = rest.std() / np.sqrt(len(rest)) / (2.0 * sigmas.mean() ** 2)
+            worst = max(worst, float(np.hypot(spread, trials)))
         return worst
 
 
-class Tested(NamedTuple):
-    """What flights without noise say: misses of every draw (times, drawn, size), what switched, and other trials."""
-
-    misses: dict[str, Array]
-    switched: list[str]
-    quiet: dict[str, Array]
-    theta: Array
+def _unit(signal: str) -> str:
+    return signal.rsplit("_", 1)[-1]
 
 
-def linearity(mission: Mission, result: LinearResult, seed: int) -> Tested:
-    """Fly +-1 sigma of each number without noise, and trials with all of them drawn.
-
-    The miss of a signal is the root of the summed squares of what is not odd, and not as the slope says.
-    """
+def quiet_trials(mission: Mission, result: LinearResult, seed: int) -> Quiet:
+    """Fly +-1 sigma of each number without noise, and trials with all of them drawn."""
     count, flight = len(result.theta), TypicalFlight(mission, result.trial, seed)
-    theta = np.random.default_rng([seed, 26]).standard_normal((QUIET, count))
+    theta = np.random.default_rng([seed, 26]).standard_normal((max(QUIET, 4 * count), count))
+    theta -= theta.mean(axis=0)
+    theta = theta @ np.linalg.inv(np.linalg.cholesky(theta.T @ theta / len(theta))).T
     moves = np.vstack([np.zeros((1, count)), np.eye(count), -np.eye(count), theta - result.theta])
     prepared = flight.moved(moves)
-    rows: dict[str, list[Array]] = {}
-
-    def record(moment: Any) -> None:
-        for name, value in prepared.observer(moment).items():
-            rows.setdefault(name, []).append(np.asarray(value, float))
-
-    prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record)
-    misses, switched, quiet = {}, list[str](), {}
+    kept = {*needed(mission, prepared), *result.sigma_of.values(), *(s for s in prepared.signals if "error" in s)}
+    group = Group(mission, mission, np.arange(len(moves)), {})
+    flown = group_flown(mission, seed, group, prepared, None, frozenset(kept & prepared.signals.keys())).dataset()
+    misses, switched, tried = {}, list[str](), 1 + 2 * count
     for name, signal in prepared.signals.items():
-        if signal.shared:
+        if signal.shared or name not in flown:
             continue
-        y = np.array(rows[name]).reshape(len(result.time), len(moves), -1)
-        quiet[name], y = np.swapaxes(y[:, 1 + 2 * count :], 0, 1), y[:, : 1 + 2 * count]
+        y = np.asarray(flown[name].values[:tried], float).reshape(tried, len(result.time), -1)
         if signal.labels or name.endswith(".refused"):
-            if (first := (y != y[:, :1]).any(axis=(1, 2))).any():
-                switched.append(
-                    f"{name} differs within 1 sigma of the nominal, from {result.time[np.argmax(first)]:g} s on"
-                )
+            if (first := (y != y[:1]).any(axis=(0, 2))).any():
+                since = f"from {result.time[np.argmax(first)]:g} s on"
+                switched.append(f"{name} differs within 1 sigma of the nominal, {since}")
         elif name in result.slopes:
-            up, down = y[:, 1 : 1 + count] - y[:, :1], y[:, 1 + count :] - y[:, :1]
-            odd = 0.5 * (up - down) - np.swapaxes(result.slopes[name], 1, 2)
-            misses[name] = np.square(odd) + np.square(0.5 * (up + down))  # (times, drawn, size)
-    return Tested(misses, switched, quiet, theta)
+            up, down = y[1 : 1 + count] - y[:1], y[1 + count :] - y[:1]
+            odd = 0.5 * (up - down) - np.moveaxis(result.slopes[name], 2, 0)
+            misses[name] = np.swapaxes(np.square(odd) + np.square(0.5 * (up + down)), 0, 1)
+    own = flown.isel(trial=slice(tried, None)).assign_coords(trial=np.arange(len(theta)))
+    return Quiet(theta, own, misses, switched)
 
 
-def _nonlinear(found: Covariance, misses: dict[str, Array]) -> dict[str, float]:
+def _linearity(found: Covariance) -> dict[str, float]:
     """Return by how much each draw misses its prediction, over the total sigma, in the worst window."""
     index = dict.fromkeys(found.flights[0].parts, 0.0)
-    for window in found.windows.values():
-        for signal in (s for s in window.signals if "error" in s and s in misses):
-            sigma = np.sqrt(np.trace(found.total(signal)[window.times].mean(axis=0)))
-            for name, part in found.flights[0].parts.items():
-                miss = np.sqrt(np.nansum(misses[signal][window.times][:, part], axis=(1, 2)).mean())
-                index[name] = max(index[name], float(miss / sigma) if sigma > 0.0 else 0.0)
+    for window, signal in found.errors:
+        sigma = np.sqrt(np.trace(found.total(signal)[window.times].mean(axis=0)))
+        for name, part in found.flights[0].parts.items():
+            miss = np.sqrt(np.nansum(found.quiet.misses[signal][window.times][:, part], axis=(1, 2)).mean())
+            index[name] = max(index[name], float(miss / sigma) if sigma > 0.0 else 0.0)
     return index
 
 
-def _one(mission: Mission, seed: int, job: tuple[int, tuple[str, ...] | None]) -> LinearResult:
-    return linear_covariance(mission, job[0], seed, SAMPLES, job[1])
+def _one(mission: Mission, seed: int, trial: int) -> LinearResult:
+    """Return a flight; derivatives by what is drawn are those of the first."""
+    return linear_covariance(mission, trial, seed, SAMPLES, trial == 0)
 
 
 @contextmanager
-def _workers(count: int) -> Iterator[Callable[..., Any]]:
+def mapping(workers: int) -> Iterator[Callable[..., Any]]:
     """Give a `map` that works in processes whose BLAS has one thread, or in this one."""
-    if count < 1:
+    if workers < 1:
         yield map
         return
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
-        with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             yield pool.map
     finally:
         for name, value in before.items():
@@ -253,19 +290,16 @@ def covariance(
     """Carry covariances along typical flights, as many as it takes until the answer stands, or the most allowed."""
     refuse(mission)
     seed = mission.run.seed if seed is None else seed
-    with _workers(workers) as mapped:
-        (first,) = mapped(partial(_one, mission, seed), [(0, None)])
-        found = Covariance(mission, seed, [first], (), {})
-        tested = linearity(mission, first, seed)
-        found.linearity, found.unseen = _nonlinear(found, tested.misses), tested.switched
-        found.quiet, found.quiet_theta = tested.quiet, tested.theta
-        found.nonlinear = tuple(name for name, miss in found.linearity.items() if miss > LINEAR)
-        varied = tuple(name for name in first.parts if name not in found.nonlinear)
-        least = 4 if found.nonlinear else 2
-        most = max(most, least) if found.nonlinear else most
-        while len(first.parts) and len(found.flights) < most:
-            trials = range(len(found.flights), min(most, max(least, len(found.flights) + max(workers, 1))))
-            for flight in mapped(partial(_one, mission, seed), [(trial, varied) for trial in trials]):
+    with mapping(workers) as mapped:
+        (first,) = mapped(partial(_one, mission, seed), [0])
+        found = Covariance(mission, seed, [first], quiet_trials(mission, first, seed))
+        found.linearity = _linearity(found)
+        least = min(most, 4 if found.nonlinear else 2)
+        while first.parts and len(found.flights) < most:
+            known = len(found.flights)
+            for flight in mapped(
+                partial(_one, mission, seed), range(known, min(most, max(least, known + workers, known + 1)))
+            ):
                 found.flights.append(flight)
                 if progress is not None:
                     progress(len(found.flights), most)

@@ -60,7 +60,12 @@ def covariance(
     make_directory(folder)
     files = show.write(found, folder, sight)
     if as_json:
-        result = {**show.report(found, told, left, ratios, times), "files": [str(f) for f in files], "sobol": indices}
+        result = {
+            **show.report(found, told, left, ratios, times),
+            "files": [str(f) for f in files],
+            "out": str(folder),
+            "sobol": indices,
+        }
         seen = {"states": [one._asdict() for one in sight.states], "words": sight.words}
         display.tell({**result, "observability": seen, "rare": None if chance is None else chance._asdict()})
         return

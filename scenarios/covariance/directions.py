@@ -146,13 +146,16 @@ class TypicalFlight:
     mission: Mission
     trial: int
     seed: int
+    by_draws: bool = True  # whether derivatives are taken with respect to what is drawn
 
     def __post_init__(self) -> None:
         """Build twice: what is drawn is known after the first time."""
-        first = Plan(self.seed, self.trial)
-        prepared(self.mission, first)
-        self.plan = Plan(self.seed, self.trial, first.parts, first.values)
-        count = self.plan.count
+        self.plan = Plan(self.seed, self.trial)
+        if self.by_draws:
+            first = Plan(self.seed, self.trial)
+            prepared(self.mission, first)
+            self.plan = Plan(self.seed, self.trial, first.parts, first.values)
+        self.count = count = self.plan.count
         self.plan.moves = np.zeros((max(1 + 2 * count, LEAST), count))
         self.plan.moves[1 : 1 + 2 * count] = STEP * np.vstack([np.eye(count), -np.eye(count)])
         self.prepared = prepared(self.mission, self.plan)
@@ -160,7 +163,7 @@ class TypicalFlight:
 
     def slopes(self, values: Array) -> Array:
         """Return the derivative (drawn, size) of numbers (trials, size) of all rows."""
-        count = self.plan.count
+        count = self.count
         return (values[1 : 1 + count] - values[1 + count : 1 + 2 * count]) / (2.0 * STEP)
 
     def alike(self, rows: int) -> Prepared:

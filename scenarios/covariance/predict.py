@@ -41,10 +41,7 @@ class Prediction(NamedTuple):
 
 def predictions(found: Covariance, derivatives: bool = True) -> tuple[list[Prediction], list[str]]:
     """Return what is predicted of every requirement, and which requirements cannot be predicted, and why."""
-    from xarray import concat
-
-    samples = concat(found.sampled, "trial", data_vars="minimal", coords="minimal", compat="override")
-    samples = samples.assign_coords(trial=np.arange(samples.sizes["trial"]))
+    samples = found.sampled()
     numbers = file_numbers(found) if derivatives else {}
     told, left = list[Prediction](), list[str]()
     for name, part in found.mission.requirements.items():

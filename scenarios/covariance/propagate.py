@@ -9,7 +9,7 @@ A signal's derivative G is differenced from its observer, in steps of a hundredt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,7 +58,8 @@ class _Observers:
     """The observers of a mission on many rows, and their derivatives."""
 
     def __init__(self, flight: TypicalFlight) -> None:
-        self.flight, self.known = flight, dict[int, Prepared]()
+        self.flight, self.known, self.names = flight, dict[int, Prepared](), judged_signals(flight.prepared)
+        self.shared = {name for name, signal in flight.prepared.signals.items() if signal.shared}  # by all trials
 
     def values(self, seen: Seen, numbers: Array) -> dict[str, Array]:
         """Return all signals of moments (rows, numbers)."""
@@ -67,54 +68,73 @@ class _Observers:
         with np.errstate(all="ignore"):
             return self.known[len(numbers)].observer(seen.read(numbers))
 
-    def slopes(
-        self, seen: Seen, sigma: Array, names: Mapping[str, Signal]
-    ) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-        """Return values (size) of signals, their derivatives (size, numbers) by the moment, and the surroundings."""
+    def slopes(self, seen: Seen, sigma: Array, moved: Array) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return all signals of the moment and of samples about it, and their derivatives (size, numbers).
+
+        The derivative is not taken by the numbers of a filter's covariance, which moves by second order.
+        """
+        fixed = np.concatenate(
+            [np.zeros(0), *map(np.ravel, _matrices(seen, np.arange(len(sigma), dtype=float)).values())]
+        )
+        free = np.setdiff1d(np.arange(len(sigma)), fixed.astype(int))
+        moved[:, fixed.astype(int)] = 0.0
         step = np.where(sigma > 0.0, np.maximum(FINE * sigma, 1e-8 * np.abs(seen.numbers)), 0.0)
-        moved = np.flatnonzero(step > 0.0)
-        numbers, count = np.tile(seen.numbers, (1 + 2 * len(seen.numbers), 1)), len(seen.numbers)
-        numbers[1 + moved, moved] += step[moved]
-        numbers[1 + count + moved, moved] -= step[moved]
-        values, made, slopes = self.values(seen, numbers), {}, {}
-        for name in names:
-            y = np.asarray(values[name], float).reshape(len(numbers), -1)
-            made[name], slopes[name] = y[0], np.zeros((y.shape[1], count))
-            d = (y[1 + moved] - y[1 + count + moved]) / (2.0 * step[moved, None])
-            slopes[name][:, moved] = np.where(np.isfinite(d), d, 0.0).T
-        around: dict[str, Array] = {n: np.asarray(values[n], float) for n in ("sun_I", "B_I_T") if n in values}
-        around |= {name: np.asarray(y)[0] for name, y in values.items() if name.endswith(".q_IB")}
-        return made, slopes, around
+        change, count = np.diag(step)[free], len(free)
+        values = self.values(seen, seen.numbers + np.vstack([0.0 * step, change, -change, moved]))
+        over, slopes = np.where(step[free] > 0.0, 2.0 * step[free], np.inf)[:, None], {}
+        for name in self.names:
+            y = np.asarray(values[name], float).reshape(1 + 2 * count + len(moved), -1)
+            slopes[name] = np.zeros((y.shape[1], len(sigma)))
+            d = (y[1 : 1 + count] - y[1 + count : 1 + 2 * count]) / over
+            slopes[name][:, free] = np.where(np.isfinite(d), d, 0.0).T
+        kept = [0, *range(1 + 2 * count, 1 + 2 * count + len(moved))]
+        return {n: y if n in self.shared else np.asarray(y)[kept] for n, y in values.items()}, slopes
 
 
-@dataclass
 class _Spreading:
-    """Everything that is carried along a flight: S, C of each instrument, and samples X."""
+    """Everything that is carried along a flight: S, C of each instrument, and samples X.
 
-    S: Array
-    C: dict[str, Array]
-    X: Array
-    rng: np.random.Generator
-    w: dict[str, Array] = field(default_factory=dict)  # noise of the present tick (size, samples)
+    Passages are composed until the next moment that is observed: dz = M (dz before, draws, noise of each tick).
+    """
 
-    def draw(self, passage: Passage) -> None:
-        self.w = {name: self.rng.standard_normal((B.shape[1], self.X.shape[1])) for name, B in passage.B.items()}
+    def __init__(self, S: Array, noises: Iterable[str], samples: int, rng: np.random.Generator) -> None:
+        (self.n, self.drawn), self.rng, self.X = S.shape, rng, np.zeros((len(S), samples))
+        self.S, self.C = S, {name: np.zeros((self.n, self.n)) for name in noises}
+        self.M = np.zeros((self.n, 2 * (self.n + self.drawn)))
+        self._begin()
 
-    def move(self, passage: Passage) -> None:
+    def _begin(self) -> None:
+        self.width, self.blocks = self.n + self.drawn, list[tuple[str, slice, Array]]()
+        self.M[:, : self.width] = np.eye(self.n, self.width)
+
+    def draw(self, passage: Passage) -> dict[str, Array]:
+        """Return noise (size, samples) of every instrument that is due."""
+        return {name: self.rng.standard_normal((B.shape[1], self.X.shape[1])) for name, B in passage.B.items()}
+
+    def move(self, passage: Passage, noise: dict[str, Array]) -> None:
         """Go through a passage."""
-        rows, columns, A = passage.rows, passage.columns, passage.A
-        self.S[rows] = A @ self.S[columns] + passage.D
-        new = A @ self.X[columns]
+        rows, width = passage.rows, self.width
+        self.M[rows, :width] = passage.A @ self.M[passage.columns, :width]
+        self.M[rows, self.n : self.n + self.drawn] += passage.D
+        for name, B in passage.B.items():
+            block = slice(self.width, self.width + B.shape[1])
+            if block.stop > self.M.shape[1]:
+                self.M = np.hstack([self.M, np.zeros_like(self.M)])
+            self.M[:, block] = 0.0
+            self.M[rows, block] = B
+            self.blocks.append((name, block, noise[name]))
+            self.width = block.stop
+
+    def arrive(self) -> None:
+        """Apply the passages since the last time."""
+        Z, D = self.M[:, : self.n], self.M[:, self.n : self.n + self.drawn]
+        self.S, self.X = Z @ self.S + D, Z @ self.X
         for name, C in self.C.items():
-            across = A @ C[columns]
-            corner = across[:, columns] @ A.T
-            C[rows] = across
-            C[:, rows] = across.T
-            if name in passage.B:
-                corner += passage.B[name] @ passage.B[name].T
-                new += passage.B[name] @ self.w[name]
-            C[np.ix_(rows, rows)] = corner
-        self.X[rows] = new
+            own = [(block, w) for instrument, block, w in self.blocks if instrument == name]
+            B = np.hstack([np.zeros((self.n, 0)), *(self.M[:, block] for block, _ in own)])
+            self.C[name] = Z @ C @ Z.T + B @ B.T
+            self.X += B @ np.vstack([np.zeros((0, self.X.shape[1])), *(w for _, w in own)])
+        self._begin()
 
 
 def linear_covariance(
@@ -122,35 +142,29 @@ def linear_covariance(
     trial: int,
     seed: int,
     samples: int = 0,
-    varied: tuple[str, ...] | None = None,
+    draws: bool = True,
     progress: Progress | None = None,
 ) -> LinearResult:
-    """Carry the covariance of a mission along one of its trials.
+    """Carry the covariance of a mission along one of its trials; without `draws` that of noise alone.
 
-    Samples vary the noise, and what is drawn by the names in `varied` (None: all); the rest stays that of the trial.
+    Samples vary the noise; what is drawn stays that of the trial.
     """
-    flight = TypicalFlight(mission, trial, seed)
+    flight = TypicalFlight(mission, trial, seed, draws)
     linear, plan, loop = flight.linear, flight.plan, flight.prepared.loop
-    names, observers = judged_signals(flight.prepared), _Observers(flight)
+    observers, rng = _Observers(flight), np.random.default_rng([seed, trial, 25])
     result = LinearResult(trial, plan.theta, dict(plan.parts), np.zeros(0), modes=dict(flight.prepared.modes))
-    result.sigma_of = {name: signal.sigma for name, signal in names.items() if signal.sigma}
-    n, rng = len(linear.numbers), np.random.default_rng([seed, trial, 25])
-    change = np.zeros((plan.count, samples))
-    for name, part in plan.parts.items():
-        if varied is None or name in varied:
-            change[part] = rng.standard_normal(change[part].shape) - plan.theta[part, None]
-    spread = _Spreading(
-        linear.start_slopes(), {name: np.zeros((n, n)) for name in flight.noises}, np.zeros((n, samples)), rng
-    )
+    result.sigma_of = {name: signal.sigma for name, signal in observers.names.items() if signal.sigma}
+    spread = _Spreading(linear.start_slopes(), flight.noises, samples, rng)
     history, times = History(flight.prepared.signals), []
     for passage in linear.passages(loop.records):
-        spread.draw(passage)
+        noise = spread.draw(passage)
         if passage.seen is not None:
             times.append(passage.k * loop.h)
-            numbers = _observed(result, passage, spread, observers, names, change)
+            spread.arrive()
+            values = _observed(result, passage, spread, observers, noise)
             if samples:
-                history.record(times[-1], observers.values(passage.seen, numbers))
-        spread.move(passage)
+                history.record(times[-1], values)
+        spread.move(passage, noise)
         if progress is not None:
             progress(min(passage.end, loop.steps), loop.steps)
     for told in (result.nominal, result.slopes, result.beliefs, result.around):
@@ -158,53 +172,43 @@ def linear_covariance(
     result.noise = {s: {i: np.array(rows) for i, rows in by.items()} for s, by in result.noise.items()}
     result.time, result.differenced, result.kinks = np.array(times), tuple(sorted(linear.differenced)), linear.kinks
     if samples:
-        result.samples = history.dataset(np.arange(samples))
+        result.samples = history.table(np.arange(samples)).dataset()
         for event in loop.events:
             result.samples[f"t_{event.name}"] = ("trial", np.full(samples, np.nan))
     return result
 
 
 def _observed(
-    result: LinearResult,
-    passage: Passage,
-    spread: _Spreading,
-    observers: _Observers,
-    names: Mapping[str, Signal],
-    change: Array,
-) -> Array:
-    """Note covariances of all signals at a moment; return the numbers (samples, numbers) of the sampled moments."""
+    result: LinearResult, passage: Passage, spread: _Spreading, observers: _Observers, noise: dict[str, Array]
+) -> dict[str, Array]:
+    """Note covariances of all signals at a moment; return the signals of the sampled moments."""
     seen, columns = passage.seen, passage.columns
     assert seen is not None
     T = seen.A @ spread.S[columns] + seen.D  # of the moment with respect to what is drawn
-    factors = {}
-    variance = np.square(T).sum(axis=1)
-    for name, C in spread.C.items():
-        part = C[np.ix_(columns, columns)]
-        factors[name] = part, seen.B.get(name)
-        variance += np.einsum("ij,jk,ik->i", seen.A, part, seen.A, optimize=True)
-        if name in seen.B:
-            variance += np.square(seen.B[name]).sum(axis=1)
-    values, slopes, around = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), names)
-    beliefs = _matrices(seen, seen.numbers)
-    for told, what in ((result.around, around), (result.beliefs, beliefs)):
+    moved, variance = seen.A @ spread.X[columns], np.square(T).sum(axis=1)
+    parts = {name: C[np.ix_(columns, columns)] for name, C in spread.C.items()}
+    for part in parts.values():
+        variance += np.sum((seen.A @ part) * seen.A, axis=1)
+    for name, B in seen.B.items():
+        variance, moved = variance + np.square(B).sum(axis=1), moved + B @ noise[name]
+    values, slopes = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), moved.T)
+    around = {n: np.asarray(values[n], float) for n in ("sun_I", "B_I_T") if n in values}
+    around |= {name: np.asarray(y)[0] for name, y in values.items() if name.endswith(".q_IB")}
+    for told, what in ((result.around, around), (result.beliefs, _matrices(seen, seen.numbers))):
         for name, value in what.items():
             told.setdefault(name, []).append(value)
     for name, G in slopes.items():
-        result.nominal.setdefault(name, []).append(values[name])
+        result.nominal.setdefault(name, []).append(np.ravel(np.asarray(values[name], float)[0]))
         result.slopes.setdefault(name, []).append(G @ T)
         GA = G @ seen.A
-        for instrument, (part, B) in factors.items():
-            covariance = GA @ part @ GA.T + (0.0 if B is None else (G @ B) @ (G @ B).T)
-            result.noise.setdefault(name, {}).setdefault(instrument, []).append(covariance)
-    moved = T @ change + seen.A @ spread.X[columns]
-    for name, B in seen.B.items():
-        moved += B @ spread.w[name]
-    for places in _matrices(seen, np.arange(len(seen.numbers), dtype=float)).values():
-        moved[places.astype(int).ravel()] = 0.0  # a filter's covariance moves by second order, and must stay one
-    return seen.numbers + moved.T
+        for instrument, part in parts.items():
+            GB = G @ seen.B.get(instrument, np.zeros((G.shape[1], 0)))
+            result.noise.setdefault(name, {}).setdefault(instrument, []).append(GA @ part @ GA.T + GB @ GB.T)
+    return {n: y if n in observers.shared else y[1:] for n, y in values.items()}
 
 
 def _matrices(seen: Seen, numbers: Array) -> dict[str, Array]:
-    """Return the matrices (n, n) that beliefs hold, by their names, from the numbers of a moment."""
+    """Return the square matrices that beliefs hold, by their names, from the numbers of a moment."""
     belief = seen.read(numbers[None]).belief
-    return {name: x[0] for name, x in zip(paths(belief), leaves(belief), strict=True) if np.ndim(x) == 3}
+    named = zip(paths(belief), leaves(belief), strict=True)
+    return {name: x[0] for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}

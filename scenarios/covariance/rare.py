@@ -18,7 +18,9 @@ import numpy as np
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.scenarios.covariance.analysis import Covariance
+from gnc.scenarios.covariance.directions import TypicalFlight
 from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.verdict import judge
 from gnc.typing import Array, Mask
 
 DEFENSIVE = 0.1
@@ -45,7 +47,7 @@ def estimate(failed: Mask, along: Array, b: float) -> Rare:
     """Return the probability of failure from trials, with u.x of each."""
     weights = 1.0 / (DEFENSIVE + (1.0 - DEFENSIVE) * np.exp(-0.5 * b * b) * np.cosh(b * along))
     counted = np.where(failed, weights, 0.0)
-    n, p = len(counted), float(counted.mean())
+    n, p = len(counted), min(1.0, float(counted.mean()))
     error = float(counted.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf")
     if not p > 0.0:
         return Rare(0.0, 0.0, float(3.0 / (DEFENSIVE * n)), n, 0, 0.0)
@@ -86,18 +88,15 @@ def direction(found: Covariance, requirement: str) -> tuple[dict[str, Array], fl
     bound = getattr(part, "at_most", None)
     if window is None or bound is None:
         raise InputError(f"--rare {requirement}: takes a requirement of a signal with at_most, and data")
-    flight, signal = found.flights[0], window.signals[0]
-    slopes, total = flight.slopes[signal][window.times], found.total(signal)[window.times]
-    names = [name for name in flight.parts if name not in found.nonlinear]
-    free = np.concatenate([np.arange(slopes.shape[2])[flight.parts[name]] for name in names] or [np.zeros(0, int)])
-    values, vectors = np.linalg.eigh(np.nan_to_num(slopes[:, :, free] @ np.swapaxes(slopes[:, :, free], 1, 2)))
+    signal, parts = window.signals[0], found.flights[0].parts
+    slopes, total = found.quiet.fit(signal)[0][window.times], found.total(signal)[window.times]
+    values, vectors = np.linalg.eigh(np.nan_to_num(slopes @ np.swapaxes(slopes, 1, 2)))
     t = int(np.argmax(values[:, -1]))
-    gradient = np.zeros(slopes.shape[2])
-    gradient[free] = vectors[t, :, -1] @ slopes[t][:, free]
+    gradient = vectors[t, :, -1] @ slopes[t]
     size, sigma = float(np.linalg.norm(gradient)), float(np.sqrt(vectors[t, :, -1] @ total[t] @ vectors[t, :, -1]))
     if not size > 0.0:
         raise InputError(f"--rare {requirement}: nothing that is drawn before the flight moves its signal")
-    return {name: gradient[flight.parts[name]] / size for name in names}, float(bound) * size / sigma**2
+    return {name: gradient[part] / size for name, part in parts.items()}, float(bound) * size / sigma**2
 
 
 def rare(found: Covariance, requirement: str, trials: int, chunk: int = 1000) -> Rare:
@@ -122,30 +121,24 @@ def rare(found: Covariance, requirement: str, trials: int, chunk: int = 1000) ->
 def sobol(found: Covariance, requirement: str, n: int) -> dict[str, tuple[float, float, float]]:
     """Return the first and the total Sobol index of every draw for a trial's requirement without noise, and |rho|.
 
-    Indices are those of the draws' numbers, summed by draw; rho is Spearman's rank correlation, the largest of each.
+    Indices are those of the draws' numbers, summed by draw; rho is Spearman's rank correlation over trials without
+    noise that are drawn at random, the largest of each.
     """
     from scipy.stats import norm, sobol_indices, spearmanr
 
-    from gnc.scenarios.covariance.directions import TypicalFlight
-
     flight = TypicalFlight(found.mission, 0, found.seed)
     alone = found.mission.model_copy(update={"requirements": {requirement: found.mission.requirements[requirement]}})
-    seen: list[tuple[Array, Array]] = []
 
     def values(x: Array) -> Array:
         y = []
         for some in np.array_split(x.T, max(1, x.shape[1] // 1000)):
             own = flight.draws(some - flight.plan.theta)
-            y.append(
-                alone.fly(
-                    [0] * len(some), found.seed, judged_only=True, draws=lambda _, own=own: own
-                ).verdict.per_trial[requirement]
-            )
-        seen.append((x.T, np.concatenate(y)))
-        return seen[-1][1][None]
+            flown = alone.fly([0] * len(some), found.seed, judged_only=True, draws=lambda _, own=own: own)
+            y.append(flown.verdict.per_trial[requirement])
+        return np.concatenate(y)[None]
 
     indices = sobol_indices(func=values, n=n, dists=[norm()] * flight.plan.count, rng=found.seed)
-    x, y = (np.concatenate(part) for part in zip(*seen, strict=True))
+    x, y = found.quiet.theta, judge(alone, found.quiet.signals, found.flights[0].modes).per_trial[requirement]
     told = {}
     for name, part in flight.plan.parts.items():
         rho = max(abs(float(spearmanr(x[:, i], y).statistic)) for i in range(part.start, part.stop))

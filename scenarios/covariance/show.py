@@ -36,15 +36,15 @@ def errors(found: Covariance) -> list[str]:
 def unseen(found: Covariance, left: Sequence[str]) -> list[str]:
     """Say what the result does not see."""
     flight = found.flights[0]
-    told = [*BLIND, *found.unseen, *(f"requirement {line}" for line in left)]
+    told = [*BLIND, *found.quiet.switched, *(f"requirement {line}" for line in left)]
     if flight.differenced:
         told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
     if flight.kinks:
         told.append("a derivative had no value at a kink of the nominal flight, and was left out")
     if found.nonlinear:
-        names, n = ", ".join(found.nonlinear), len(found.flights)
-        told.append(f"not linear within 1 sigma: {names}; these differ between {n} flights")
-    if (error := found.standard_error() if len(found.flights) > 1 else 0.0) > STANDS:
+        trials = f"{len(found.quiet.theta)} trials without noise have them as they are"
+        told.append(f"not linear within 1 sigma: {', '.join(found.nonlinear)}; {trials}")
+    if (error := found.standard_error()) > STANDS:
         told.append(f"sigmas have a standard error of {100.0 * error:.0f} %: allow more flights")
     return told
 
@@ -69,13 +69,20 @@ def report(
     found: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
 ) -> dict[str, Any]:
     """The outcome for machines."""
+    outputs, budget = {}, {}
+    for signal in errors(found):
+        believed, sigma = found.believed(signal), np.sqrt(np.diagonal(found.total(signal), axis1=1, axis2=2))
+        outputs[signal] = {"time": found.time, "sigma": sigma, "believed": believed}
+        budget[signal] = found.budget(signal, np.ones(len(found.time), bool))
     return {
-        "mission": found.mission.name,
+        "scenario": found.mission.name,
+        "outputs": outputs,
+        "budget": budget,
         "seed": found.seed,
         "flights": [f.trial for f in found.flights],
         "linearity": found.linearity,
         "nonlinear": found.nonlinear,
-        "standard_error": found.standard_error() if len(found.flights) > 1 else None,
+        "standard_error": found.standard_error(),
         "sigmas": sigmas(found, times),
         "requirements": [p._asdict() for p in told],
         "verification": [r._asdict() for r in ratios],
@@ -177,4 +184,4 @@ def _draw(figure: Figure, found: Covariance, signal: str) -> None:
     colours = [*COLOURS, *(f"{0.2 + 0.6 * i / max(len(order), 1):.2f}" for i in range(len(order)))]
     bottom.stackplot(t, [100.0 * shares[n] / whole for n in order], labels=order, colors=colours[: len(order)])
     bottom.set(xlabel="time [s]", ylabel="share of the variance [%]", ylim=(0, 100), xlim=(t[0], t[-1]))
-    bottom.legend(fontsize=7, ncols=2, loc="upper right")
+    bottom.legend(fontsize=7, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.2))

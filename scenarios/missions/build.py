@@ -28,7 +28,7 @@ from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.failing import Measure, Measuring, failing, faults_of, trouble
 from gnc.scenarios.missions.measuring import measured, torquer
-from gnc.scenarios.missions.modes import ANY, Guard, guard, words_of
+from gnc.scenarios.missions.modes import Guard, guard, words_of
 from gnc.scenarios.missions.navigating import CraftNavigation
 from gnc.scenarios.missions.quiet import quiet_until
 from gnc.scenarios.missions.sections import Mode, Software
@@ -159,7 +159,7 @@ class _Builder:
         for happening in happenings:
             begin = happening.begin(begin)
         state = begin, tuple(beliefs), tuple(memories)
-        told = {name: [mode.name for mode in s.modes] for name, s in software.items()}
+        told = {name: self.nominal.software[name].names for name in software}
         return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, told)
 
     # Flight software
@@ -195,7 +195,8 @@ class _Builder:
         found = []
         for key, mode in sections.items():
             with at(f"software.{name}.modes.{key}"):
-                found.append(self._mode(key, mode, known))
+                place = self.nominal.software[name].places[key]
+                found.append(dataclasses.replace(self._mode(key, mode, known), places=place, legs=mode.legs))
         return found
 
     def _mode(self, key: str, mode: Mode, known: Known) -> ModeRun:
@@ -240,7 +241,9 @@ class _Builder:
         words |= {mode.name: getattr(mode.guidance, "words", ()) for mode in modes if mode.guidance is not None}
         guards = self._guards(name, section, words)
         asked = {one.partition(".")[0] for way in guards for one in way.names}
-        more: dict[str, Any] = {"restarting": [i for i, mode in enumerate(section.modes.values()) if mode.restart]}
+        more: dict[str, Any] = {
+            "restarting": [section.places[key][0] for key, mode in section.modes.items() if mode.restart]
+        }
         more |= {"watches": self._watches(name, section, known), "watched": [key for key in used if key in asked]}
         readings = {key: self.measuring[name, key].faults for key in used}
         with at(f"software.{name}.navigation"):
@@ -251,12 +254,12 @@ class _Builder:
 
     def _guards(self, name: str, section: Software, parts: Mapping[str, Any]) -> list[Guard]:
         """Return the transitions of a craft's flight software, those of its time line first."""
-        names, found = list(section.modes), []
+        places, found = section.places, []
         for i, way in enumerate(section.ways, -len(section.timeline)):
-            source = getattr(way, "from")
             with at(f"software.{name}.transitions.{i}"):
-                places = ANY if source == "*" else names.index(source), names.index(way.to)
-                found.append(guard(places, parse(way.when), way.keep, way.for_s, parts))
+                left = places[getattr(way, "from")]
+                ends = (left[0], left[-1]), places[way.to][0]
+                found.append(guard(ends, parse(way.when), way.keep, way.for_s, parts))
         return found
 
     def _watches(self, name: str, section: Software, known: Known) -> list[Fdir]:
@@ -277,6 +280,8 @@ class _Builder:
                 if key in self.mission.software[name].unused:
                     continue
                 with at(f"craft.{name}.sensors.{key}"):
+                    if part.feels and not hasattr(truth[places[name]], "felt_B"):
+                        raise InputError('measures specific force; give the craft a kind that moves, "pose"')
                     sensor = part.truth(key, self.draws_of(name))
                     how = self._sighted(name, part, sensor, places)
                 own, built = faults.get(key, {}), []

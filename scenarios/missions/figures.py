@@ -10,22 +10,22 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import Panels, words
 from gnc.scenarios.missions.requirements.base import resolve
 from gnc.scenarios.missions.verdict import Verdict
 from gnc.scenarios.plots import COLOURS, Draw, figure, panels
+from gnc.scenarios.report.panels import Panels, words
 from gnc.scenarios.report.plot import Path, Plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from xarray import Dataset
 
+    from gnc.labelled import Signals
     from gnc.scenarios.missions.flight import Flight
 
 MOST = 6  # panels of a figure
 
 
-def draw(mission: Mission, flight: Dataset, verdict: Verdict) -> dict[str, Draw]:
+def draw(mission: Mission, flight: Signals, verdict: Verdict) -> dict[str, Draw]:
     """Return the figures by name, of the signals there are."""
     found: dict[str, Draw] = {
         key: partial(panels, title=f"{mission.name}: {title}", plots=shown[:MOST])
@@ -39,15 +39,15 @@ def draw(mission: Mission, flight: Dataset, verdict: Verdict) -> dict[str, Draw]
 
 def plot(flight: Flight, what: str, trial: int | None) -> Figure:
     """Return one figure of a flight, by its name or that of a signal."""
-    numbers = flight.signals["trial"].values.tolist()
+    numbers = flight.recorded["trial"].values.tolist()
     if trial is not None and trial not in numbers:
         raise InputError(f"trial {trial}: not among the trials flown, {numbers[0]} to {numbers[-1]}")
-    seen = Panels(flight.mission, flight.signals, 0 if trial is None else numbers.index(trial))
+    seen = Panels(flight.mission, flight.recorded, 0 if trial is None else numbers.index(trial))
     groups = _plots(seen)
     if what in groups and groups[what][1]:
         title, shown = groups[what]
     else:
-        full = resolve(what, flight.signals.data_vars, flight.mission.craft)
+        full = resolve(what, flight.recorded.data_vars, flight.mission.craft)
         title, shown = full, seen.of(full)
     return figure(partial(panels, title=f"{flight.mission.name}: {title}", plots=shown[:MOST]))
 
@@ -64,7 +64,7 @@ def _plots(seen: Panels) -> dict[str, tuple[str, Sequence[Plot | Path]]]:
     }
 
 
-def _comparison(figure: Figure, flight: Dataset, verdict: Verdict) -> None:
+def _comparison(figure: Figure, flight: Signals, verdict: Verdict) -> None:
     """Draw the contestants of a comparison: the median over the trials of each signal that is compared."""
     side = verdict.comparison
     assert side is not None
@@ -81,7 +81,7 @@ def _comparison(figure: Figure, flight: Dataset, verdict: Verdict) -> None:
                 continue
             values = np.asarray(histories[signal], float)
             style = ("-", "--", ":", "-.")[k // len(COLOURS) % 4]
-            middle = np.nanmedian(values, axis=0) if np.isfinite(values).any() else values[0]
+            middle = np.ma.median(np.ma.masked_invalid(values), axis=0).filled(np.nan)
             one.semilogy(flight["time"].values, middle, style, color=COLOURS[k % len(COLOURS)], lw=1.1, label=who)
         one.set_title(words(signal, signal), fontsize=9, loc="left")
         one.grid(alpha=0.3)

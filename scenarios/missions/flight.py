@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from gnc.config.toml_text import value_text
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import CLOCK, History
+from gnc.labelled import Table
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
@@ -40,7 +42,7 @@ class Flight:
 
     mission: Mission
     seed: int
-    signals: Dataset
+    recorded: Table  # what `signals` are made of
     verdict: Verdict
     drawn: Mapping[str, Array] = field(default_factory=dict, repr=False)  # (trials, ...) of everything drawn
     out: Path | None = None
@@ -48,18 +50,26 @@ class Flight:
     @property
     def interrupted(self) -> bool:
         """Whether the flight was stopped before its end."""
-        return bool(self.signals.attrs["interrupted"])
+        return bool(self.recorded.attrs["interrupted"])
+
+    @functools.cached_property
+    def signals(self) -> Dataset:
+        """All signals over trials and time."""
+        return self.recorded.dataset()
 
     @property
     def table(self) -> Dataset:
         """One row per trial: what was asked of it, whether it succeeded, all that was drawn for it."""
-        from xarray import Dataset
+        return self.rows.dataset()
 
-        trial = self.signals["trial"].values
+    @property
+    def rows(self) -> Table:
+        """What `table` is made of."""
+        trial = self.recorded["trial"].values
         columns = {**self.verdict.per_trial, "success": self.verdict.success, **flat(self.drawn)}
         data: dict[str, Any] = {name: ("trial", np.asarray(values)) for name, values in columns.items()}
         data["lost"] = ("trial", np.array([self.verdict.lost.get(int(k), "") for k in trial]))
-        return Dataset(data, {"trial": trial})
+        return Table(data, {"trial": trial})
 
     def worst(self, requirement: str, count: int = 5) -> list[int]:
         """Return the numbers of the trials that are worst by a requirement, the worst first."""
@@ -70,11 +80,11 @@ class Flight:
         part = self.mission.requirements.get(requirement)
         sign = -1.0 if getattr(part, "at_least", None) is not None and getattr(part, "at_most", None) is None else 1.0
         order = np.argsort(-sign * np.where(np.isnan(values), np.inf * sign, values), kind="stable")
-        return [int(k) for k in self.signals["trial"].values[order][:count]]
+        return [int(k) for k in self.recorded["trial"].values[order][:count]]
 
     def _repr_html_(self) -> str:
         """What it was worth, for notebooks."""
-        n, lost = self.signals.sizes["trial"], len(self.verdict.lost)
+        n, lost = self.recorded.sizes["trial"], len(self.verdict.lost)
         return f"<p>{self.mission.name}: {n} trials, seed {self.seed}, {lost} lost</p>{self.verdict._repr_html_()}"
 
     def plot(self, what: str = "requirements", trial: int | None = None) -> Figure:
@@ -103,7 +113,7 @@ class Flight:
 
     def __repr__(self) -> str:
         told = "met" if self.verdict.ok else "not met"
-        n, lost = self.signals.sizes["trial"], len(self.verdict.lost)
+        n, lost = self.recorded.sizes["trial"], len(self.verdict.lost)
         return f"<Flight of {self.mission.name}: {n} trials, seed {self.seed}, {lost} lost, requirements {told}>"
 
 
@@ -161,13 +171,13 @@ def fly(
     signals, drawn = _flown(mission, seed, built, progress, only if judged_only else None)
     modes = built[0][1].modes
 
-    def again(changes: Mapping[str, Any], wanted: frozenset[str]) -> Dataset:
+    def again(changes: Mapping[str, Any], wanted: frozenset[str]) -> Table:
         return _other(mission, changes, seed, numbers, wanted)
 
     return Flight(mission, seed, signals, judge(mission, signals, modes, again), drawn)
 
 
-def _other(mission: Mission, changes: Mapping[str, Any], seed: int, numbers: Array, wanted: frozenset[str]) -> Dataset:
+def _other(mission: Mission, changes: Mapping[str, Any], seed: int, numbers: Array, wanted: frozenset[str]) -> Table:
     """Fly the same trials with other software, for a comparison."""
     other = override(mission, [f"{key}={value_text(value)}" for key, value in changes.items()])
     built = [(group, prepare(group, seed)) for group in dispersal.groups(other, seed, numbers)]
@@ -180,14 +190,12 @@ def _flown(
     built: list[tuple[dispersal.Group, Prepared]],
     progress: Progress | None,
     only: frozenset[str] | None,
-) -> tuple[Dataset, dict[str, Array]]:
+) -> tuple[Table, dict[str, Array]]:
     """Fly all groups and put their trials in order."""
-    from xarray import concat
-
     parts, drawn = [], []
     for i, (group, prepared) in enumerate(built):
         moved = None if progress is None else _part_of(progress, i, len(built))
-        parts.append(_group_flown(mission, seed, group, prepared, moved, only))
+        parts.append(group_flown(mission, seed, group, prepared, moved, only))
         drawn.append({**group.fields, **prepared.drawn})
         if parts[-1].attrs["interrupted"]:
             break
@@ -195,24 +203,27 @@ def _flown(
     together = {name: np.concatenate([one[name] for one in drawn]) for name in drawn[0] if name in names}
     if len(parts) == 1:
         return parts[0], together
+    from xarray import concat
+
     order = np.argsort(np.concatenate([part["trial"].values for part in parts]), kind="stable")
-    joined = concat(parts, "trial", data_vars="minimal", coords="minimal", compat="override").sortby("trial")
+    datasets = [part.dataset() for part in parts]
+    joined = concat(datasets, "trial", data_vars="minimal", coords="minimal", compat="override").sortby("trial")
     joined.attrs["loops"] = len(built)
-    return joined, {name: values[order] for name, values in together.items()}
+    return Table.of(joined), {name: values[order] for name, values in together.items()}
 
 
 def _part_of(progress: Progress, i: int, n: int) -> Progress:
     return lambda done, total: progress(i * total + done, n * total)
 
 
-def _group_flown(
+def group_flown(
     mission: Mission,
     seed: int,
     group: dispersal.Group,
     prepared: Prepared,
     progress: Progress | None,
     only: frozenset[str] | None,
-) -> Dataset:
+) -> Table:
     """Fly what was built and label what was recorded."""
     history = History({**prepared.signals, **prepared.innovations})
     keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
@@ -222,11 +233,11 @@ def _group_flown(
     note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
     code = prepared.loop.flight_code
     note |= {} if code is None else {"flight_code": code.told_of()}
-    dataset = history.dataset(group.trials, **note, uncompiled=flown.uncompiled, loops=1)
+    table = history.table(group.trials, **note, uncompiled=flown.uncompiled, loops=1)
     for name, when in flown.happened.items():
         about = {"units": "s", "long_name": f"when: {name}"}
-        dataset[f"t_{name}"] = ("trial", np.broadcast_to(when, (len(group.trials),)).astype(float), about)
-    return dataset
+        table[f"t_{name}"] = ("trial", np.broadcast_to(when, (len(group.trials),)).astype(float), about)
+    return table
 
 
 def _thinned(prepared: Prepared, history: History, keep: Callable[[Any], Any]) -> Callable[[str, float, Any], None]:

@@ -14,6 +14,7 @@ several guards that come true at one moment the first in the file wins.
 | `range_m` | believed distance of the craft that the navigation is of |
 | `NAME.valid`, `NAME.age_s`, `NAME.nis` | of a sensor: whether it last was, age of its last word, NIS over size |
 | `MODE.elevation_deg` | of the ground target of a mode, over its horizon, whatever the present mode |
+| `MODE.in_corridor` | of the approach of a mode: 1 where the port is believed to be inside the corridor |
 | `NAME.excluded` | of a sensor 1, of an actuator how many of its members are left out by FDIR or by what it was told |
 """
 
@@ -35,14 +36,13 @@ from gnc.typing import Array
 OF_BELIEF = ("rate_deg_s", "momentum_Nms", "error_deg", "error_m", "sigma_deg", "known", "range_m")
 PLAIN = ("t", "mode_time_s", *OF_BELIEF, "flag", "eclipse")
 OF_SENSOR = ("valid", "age_s", "nis", "excluded")
-ANY = -1  # as the place of the mode that is left
 
 
 @dataclass(frozen=True, eq=False)
 class Guard:
     """A transition, built: places of its modes, its condition as a kernel of numbers."""
 
-    source: int
+    source: tuple[int, int]  # the first and the last mode that it leads out of
     target: int
     names: tuple[str, ...]
     kernel: Kernel  # of the values of the names -> 1 or 0 whether it holds, whether it may go on
@@ -51,7 +51,7 @@ class Guard:
 
 
 def guard(
-    places: tuple[int, int], when: Expression, keep: str, for_s: float, parts: Mapping[str, Sequence[str]]
+    places: tuple[tuple[int, int], int], when: Expression, keep: str, for_s: float, parts: Mapping[str, Sequence[str]]
 ) -> Guard:
     """Return a transition with its condition compiled; `parts` are the words that may follow the name of a part."""
     weaker = parse(keep) if keep else when
@@ -131,10 +131,10 @@ def size(v):
     return np.sqrt(v @ v)
 
 
-@batched("(),(),(),(2),(),(),(),(),(),(),()->(),(),(),()")
+@batched("(),(),(),(2),(),(),(2),(),(),(),()->(),(),(),()")
 def step(start, mode, entered, holds, held, longest, source, target, for_s, period_s, now):
     """Return mode, time of entry, how long the guard has held and the longest of it; the first of a moment wins."""
-    here = ((start == source) | (source < 0.0)) & (start != target) & (mode == start)
+    here = (start >= source[0]) & (start <= source[1]) & (start != target) & (mode == start)
     true = (holds[0] > 0.0) | ((held > 0.0) & (holds[1] > 0.0))
     clock = where(true & here, held + period_s, 0.0)
     goes = here & true & (clock >= for_s)

@@ -35,6 +35,7 @@ class Belief(NamedTuple):
     latest: tuple[Array, ...] = ()  # (trials, 3) of each watched sensor: valid, when last, last NIS over its size
     faults: tuple[Array, ...] = ()  # (trials, numbers) memory of each fault of a reading
     watches: tuple[Any, ...] = ()  # memory of each watch
+    readings: tuple[Array, ...] = ()  # (trials, m) of each sensor that is recorded, the last valid one, NaN before
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +86,16 @@ class CraftNavigation:
         for name in self.names:
             found[f"{name}.used"] = Signal("1", f"{name}: measurements used so far")
             found[f"{name}.refused"] = Signal("1", f"{name}: measurements that the gate refused so far")
+        for name in self.recorded:
+            found[f"{name}.reading"] = Signal("1", f"{name}: what it last said, in its own unit and axes", partial=True)
         for name in sorted(self._may_fail):
             found[f"{name}.excluded"] = Signal("1", f"{name}: how many of its members flight software leaves out")
         return found
+
+    @property
+    def recorded(self) -> list[str]:
+        """The sensors whose readings are told as they are; no filter is corrected by them."""
+        return [name for name, sensor in self.sensors.items() if getattr(sensor, "recorded", False)]
 
     def start(self, belief: Any, trials: int) -> Belief:
         """Return the belief before any measurement."""
@@ -95,7 +103,8 @@ class CraftNavigation:
         latest = tuple(np.tile([0.0, -np.inf, 0.0], (trials, 1)) for _ in self.trouble.watched)
         faults = tuple(fault.start(trials) for _, fault in self.trouble.readings)
         watches = tuple(watch.start(trials) for watch in self.trouble.watches)
-        return Belief(belief, counts, np.full((trials, 3), np.nan), latest, faults, watches)
+        readings = tuple(np.full((trials, 3), np.nan) for _ in self.recorded)
+        return Belief(belief, counts, np.full((trials, 3), np.nan), latest, faults, watches, readings)
 
     def predict(self, belief: Belief, command: Any, report: Report, t: Any, h: Any) -> Belief:
         """Move over h."""
@@ -121,6 +130,11 @@ class CraftNavigation:
         i = self.names.index(name)
         belief, z, said = self._failing(belief, name, measurement, t)
         valid = said if name not in self._may_fail else said * (1.0 - self.excluded(belief, t)[name])
+        if name in self.recorded:
+            k, readings = self.recorded.index(name), list(belief.readings)
+            readings[k] = _latest(z, valid, readings[k])
+            counts = (*belief.counts[:i], _counted(belief.counts[i], valid, valid), *belief.counts[i + 1 :])
+            return self._watched(belief._replace(readings=tuple(readings), counts=counts), name, said, None, t), None
         heard = valid * self.inner.listens(belief.filter) if hasattr(self.inner, "listens") else valid
         if self.trouble.readings or self._may_fail:
             measurement = read(measurement, z, valid)
@@ -190,6 +204,7 @@ class CraftNavigation:
         found = dict(self.inner.observe(belief.filter, truth, t))
         for name, count in zip(self.names, belief.counts, strict=True):
             found |= {f"{name}.used": count[..., 0], f"{name}.refused": count[..., 1]}
+        found |= {f"{name}.reading": z for name, z in zip(self.recorded, belief.readings, strict=True)}
         for name, out in (self.excluded(belief, t) if self._may_fail else {}).items():
             found[f"{name}.excluded"] = _total(out, belief.counts[0][..., 0] if belief.counts else out)
         return found

@@ -12,13 +12,13 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.report.scene import Arrow, Body, Cone, Orbit, Scene
 
 if TYPE_CHECKING:
-    from xarray import Dataset
+    from gnc.labelled import Signals
 
 COLOURS = ("#5b8def", "#e0a458", "#6ab187", "#b07aa1", "#9c9c9c", "#d37295")
 WIDEST_DEG = 85.0  # a field of view that is wider is no cone to look at
 
 
-def scene(mission: Mission, flight: Dataset, place: int) -> Scene | None:
+def scene(mission: Mission, flight: Signals, place: int) -> Scene | None:
     """Return bodies as they move, directions, fields of view and corridors; None if nothing of them was recorded."""
     one = flight.isel(trial=place)
     t = one["time"].values
@@ -37,11 +37,11 @@ def scene(mission: Mission, flight: Dataset, place: int) -> Scene | None:
     arrows += [arrow for craft in mission.software for arrow in _boresights(mission, one, craft, bodies)]
     about = "Inertial axes" + ("; the globe shows the orbit in the same axes, lit by the Sun" if orbit else "")
     names = {body.name for body in bodies}
-    cones = [cone for cone in [*_views(mission), *_corridors(mission)] if cone.body in names]
+    cones = [cone for cone in [*_views(mission), *_keep_outs(mission), *_corridors(mission)] if cone.body in names]
     return Scene(t, tuple(bodies), tuple(arrows), caption=f"{about}.", cones=cones, orbit=orbit)
 
 
-def _bodies(mission: Mission, one: Dataset) -> list[Body]:
+def _bodies(mission: Mission, one: Signals) -> list[Body]:
     bodies: list[Body] = []
     for craft, section in mission.craft.items():
         for shape in section.shapes(craft):
@@ -54,7 +54,7 @@ def _bodies(mission: Mission, one: Dataset) -> list[Body]:
     return bodies
 
 
-def _boresights(mission: Mission, one: Dataset, craft: str, bodies: list[Body]) -> list[Arrow]:
+def _boresights(mission: Mission, one: Signals, craft: str, bodies: list[Body]) -> list[Arrow]:
     """Return where the axis that points does point, and where it should: the reference by the pointing error."""
     plans: list[Any] = [
         mode.guidance for mode in mission.software[craft].modes.values() if hasattr(mode.guidance, "axis_B")
@@ -78,6 +78,26 @@ def _views(mission: Mission) -> list[Cone]:
                 axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
                 found.append(Cone(f"view of {key}", craft, np.zeros(3), axis, float(angle), colour="#c99a06"))
     return found
+
+
+def _keep_outs(mission: Mission) -> list[Cone]:
+    """Return the cones about body axes in which the Sun may not come: of slews, and of sensors that it blinds."""
+    found = []
+    for craft, software in mission.software.items():
+        for name, mode in software.modes.items():
+            if mode.slew is not None and mode.slew.keep_out is not None:
+                axis, cosine = mode.slew.keep_out.numbers()
+                found.append(_no_sun(f"no Sun in {name}", craft, axis, float(np.degrees(np.arccos(cosine)))))
+    for craft, section in mission.craft.items():
+        for name, sensor in section.sensors.items():
+            if (angle := getattr(sensor, "sun_exclusion_deg", 0.0)) > 0.0:
+                axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
+                found.append(_no_sun(f"no Sun before {name}", craft, axis, angle))
+    return [cone for cone in found if cone.half_angle_deg < WIDEST_DEG]
+
+
+def _no_sun(name: str, craft: str, axis_B: Any, angle_deg: float) -> Cone:
+    return Cone(name, craft, np.zeros(3), axis_B, angle_deg, colour="#e5484d")
 
 
 def _corridors(mission: Mission) -> list[Cone]:

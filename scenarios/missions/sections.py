@@ -88,6 +88,11 @@ class Mode(Section):
     restart: bool = False
     """Whether the filter forgets all and searches anew when this mode is entered."""
 
+    @property
+    def legs(self) -> tuple[str, ...]:
+        """The modes that stand for this one, by its guidance."""
+        return () if self.guidance is None else self.guidance.legs
+
 
 _Ends = create_model(
     "_Ends",
@@ -178,21 +183,41 @@ class Software(Section):
             raise InputError("modes: there is none; give at least one")
         if self.first_mode and self.first_mode not in self.modes:
             raise InputError(f"first_mode: there is no mode {self.first_mode!r}; there are {', '.join(self.modes)}")
+        if len(set(self.names)) < len(self.names):
+            raise InputError(
+                f"modes: two of them have the same name, legs of guidance among them: {', '.join(self.names)}"
+            )
         for transition in self.ways:
             for end in (getattr(transition, "from"), transition.to):
-                if end not in self.modes and end != "*":
-                    raise InputError(f"transitions: there is no mode {end!r}; there are {', '.join(self.modes)}")
+                if end not in self.places or (end == "*" and end == transition.to):
+                    raise InputError(f"transitions: there is no mode {end!r}; there are {', '.join(self.names)}")
         return self
 
     @property
+    def names(self) -> list[str]:
+        """The modes in which flight software may be: those of the file, the legs of guidance in place of theirs."""
+        return [leg for name, mode in self.modes.items() for leg in mode.legs or (name,)]
+
+    @property
+    def places(self) -> dict[str, range]:
+        """Where each mode, each leg, and * stand among the names."""
+        found, first = {name: range(i, i + 1) for i, name in enumerate(self.names)}, 0
+        for name, mode in self.modes.items():
+            found[name] = range(first, first + max(len(mode.legs), 1))
+            first = found[name].stop
+        return found | {"*": range(first)}
+
+    @property
     def ways(self) -> tuple[Transition, ...]:
-        """All transitions, those of the time line first: each is a condition on the clock at one command."""
+        """All transitions: those of the time line, conditions on the clock at one command, of the file, of guidance."""
         commanded = []
         for one in self.timeline:
             begin = one.at_s - ON_TIME_S
             when = f"t >= {begin!r} and t < {begin + 1.0 / self.rate_hz!r}" if begin > 0.0 else f"t < {ON_TIME_S!r}"
             commanded.append(Transition(**{"from": getattr(one, "from"), "to": one.mode, "when": when}))
-        return (*commanded, *self.transitions)
+        legs = [way for name, mode in self.modes.items() if mode.guidance for way in mode.guidance.ways(name)]
+        usual = (Transition(**{"from": source, "to": to, "when": when}) for source, to, when in legs)
+        return (*commanded, *self.transitions, *usual)
 
 
 def _words(tables: Any, key: str) -> set[str]:

@@ -37,7 +37,6 @@ class Command(NamedTuple):
     mode: Array  # (trials,) its place among the modes
     entered_s: Array  # (trials,) when the mode began
     wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
-    notes: Array  # (trials, notes) what guidance tells of itself; NaN: nothing
     longest_s: Array  # (trials, guards) the longest time for which each guard has held so far
 
 
@@ -55,14 +54,21 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ModeRun:
-    """One mode, built."""
+    """One mode, built, or several that are legs of one guidance; law and guidance go on from leg to leg."""
 
-    name: str
+    name: str  # in the file
     guidance: Any | None
     law: Any
     shares: Mapping[int, Share]  # by the actuator's place
     unload: Unloader | None = None
     plan: Any | None = None  # its guidance in the true environment, by which pointing is judged
+    places: range = range(1)  # of the mode, or of its legs, among all
+    legs: tuple[str, ...] = ()
+
+    def holds(self, mode: Array) -> Any:
+        """Tell in which trials flight software is in this mode."""
+        first, last = float(self.places[0]), float(self.places[-1])
+        return mode == first if first == last else (mode >= first) & (mode <= last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +83,20 @@ class CraftSoftware:
     sky: Any  # as believed, with at(t)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The modes, legs in place of the modes that have some."""
+        return tuple(leg for mode in self.modes for leg in mode.legs or (mode.name,))
+
+    @property
     def signals(self) -> dict[str, Signal]:
         """What is recorded of commands."""
-        found = {"mode": Signal("1", "mode of flight software", labels=tuple(mode.name for mode in self.modes))}
+        found = {"mode": Signal("1", "mode of flight software", labels=self.names)}
         found["mode_time_s"] = Signal("s", "time since the mode began")
         if self.guards:
             axis = "guard", tuple(f"{k + 1}: {one.text}" for k, one in enumerate(self.guards))
             found["guard_s"] = Signal("s", "the longest time for which each guard has held so far", axis)
         for mode in self.modes:
-            found |= getattr(mode.guidance, "signals", {}) | getattr(mode.guidance, "notes", {})
+            found |= getattr(mode.guidance, "signals", {})
         found |= {"pointing_error_deg": POINTING} if self.wanted else {}
         return found | ({} if self._unloader is None else {"momentum_excess_Nms": EXCESS})
 
@@ -105,16 +116,11 @@ class CraftSoftware:
     def idle(self, trials: int) -> Command:
         """Return the commands of actuators that do nothing."""
         none = np.zeros(trials)
-        return Command(*self._nothing((trials,)), none, none.copy(), *self._asked((trials,)), self._held(trials))
-
-    def _held(self, trials: int) -> Array:
-        return np.zeros((trials, len(self.guards)))
+        held = np.zeros((trials, len(self.guards)))
+        return Command(*self._nothing((trials,)), none, none.copy(), np.full((trials, self.wanted), np.nan), held)
 
     def _nothing(self, lead: tuple[int, ...]) -> tuple[tuple[Array, ...]]:
         return (tuple(np.zeros((*lead, size)) for size in self.sizes.values()),)
-
-    def _asked(self, lead: tuple[int, ...]) -> tuple[Array, Array]:
-        return np.full((*lead, self.wanted), np.nan), np.full((*lead, len(self.notes)), np.nan)
 
     def command(self, belief: Belief, report: Report, t: Any, memory: Memory) -> tuple[Command, Memory]:
         """Return the commands of all actuators from t on, and what to remember."""
@@ -124,22 +130,29 @@ class CraftSoftware:
         if self.guards:
             memory = self._changed(estimate, belief, report, t, memory)
         lead, guidance, laws = np.shape(memory.mode), list(memory.guidance), list(memory.laws)
-        asked: Any = (*self._nothing(lead), *self._asked(lead))
+        asked: Any = (*self._nothing(lead), np.full((*lead, self.wanted), np.nan))
         for i, mode in enumerate(self.modes):
             given = mode, estimate, report, t, guidance[i], laws[i], left_out, memory.mode
+            here = mode.holds(memory.mode)
+            if self.guards:
+                changed = here & (before != memory.mode)
+                begun: Any = guidance[i], laws[i]
+                if len(self.modes) > 1:
+                    fresh = changed & ~mode.holds(before) if mode.legs else changed
+                    begun = when(fresh, self._begun, (mode, estimate, report, lead), begun)
+                if mode.legs:
+                    leg, enter = memory.mode - float(mode.places[0]), mode.guidance.enter  # type: ignore[union-attr]
+                    begun = when(changed, enter, (begun[0], leg, estimate), begun[0]), begun[1]
+                given = mode, estimate, report, t, *begun, left_out, memory.mode
             if len(self.modes) == 1:
                 asked, guidance[i], laws[i] = self._of_mode(*given)
                 continue
-            here, fresh = memory.mode == float(i), (memory.mode == float(i)) & (before != memory.mode)
-            if self.guards:
-                begun = when(fresh, self._begun, (mode, estimate, report, lead), (guidance[i], laws[i]))
-                given = mode, estimate, report, t, *begun, left_out, memory.mode
             asked, guidance[i], laws[i] = when(here, self._of_mode, given, (asked, guidance[i], laws[i]))
-        effectors, wanted, notes = asked
+        effectors, wanted = asked
         if self._judges_errors:
             memory = memory._replace(errors=machine.errors(wanted, estimate))
         memory = memory._replace(guidance=tuple(guidance), laws=tuple(laws))
-        return Command(effectors, memory.mode, memory.entered_s, wanted, notes, memory.longest_s), memory
+        return Command(effectors, memory.mode, memory.entered_s, wanted, memory.longest_s), memory
 
     def _begun(self, mode: ModeRun, estimate: Any, report: Report, lead: tuple[int, ...]) -> tuple[Any, Any]:
         """Return what guidance and law of a mode remember when it begins."""
@@ -156,8 +169,8 @@ class CraftSoftware:
         out: Mapping[int, Array],
         like: Array,
     ) -> tuple[Any, Any, Any]:
-        """Return what one mode commands, wants and notes, and the memories of its guidance and law."""
-        reference, notes = None, self._told(mode, guidance, like)
+        """Return what one mode commands and wants, and the memories of its guidance and law."""
+        reference = None
         if mode.guidance is not None:
             reference, guidance = mode.guidance.guide(t, estimate, report, guidance)
         demand, law = mode.law.command(estimate, reference, law)
@@ -170,21 +183,7 @@ class CraftSoftware:
         given = tuple(z if u is None else _wide(u, like) for u, z in zip(commands, idle, strict=True))
         aim = None if reference is None else _aim(mode.guidance, guidance, reference)
         wanted = np.full((*lead, self.wanted), np.nan) if aim is None else _wide(aim, like)
-        return (given, wanted, notes), guidance, law
-
-    @property
-    def notes(self) -> list[str]:
-        """Names of what guidance tells of itself."""
-        return list(dict.fromkeys(name for mode in self.modes for name in getattr(mode.guidance, "notes", {})))
-
-    def _told(self, mode: ModeRun, memory: Any, like: Array) -> Array:
-        """Return what the guidance of a mode tells of itself (trials, notes)."""
-        own = getattr(mode.guidance, "notes", {})
-        told = dict(zip(own, mode.guidance.told(memory), strict=True)) if own else {}  # type: ignore[union-attr]
-        nothing = np.full(np.shape(like), np.nan)
-        if not self.notes:
-            return np.zeros((*np.shape(like), 0))
-        return np.stack([told.get(name, nothing) for name in self.notes], axis=-1)
+        return (given, wanted), guidance, law
 
     def _changed(self, estimate: Any, belief: Belief, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
@@ -194,7 +193,7 @@ class CraftSoftware:
             values = [self._guarded(name, estimate, belief, report, now, t, memory) for name in one.names]
             holds = one.kernel(np.stack(values or [0.0 * mode], axis=-1))
             before = memory.held_s[..., k], memory.longest_s[..., k]
-            numbers = *(np.array(float(x)) for x in (one.source, one.target, one.for_s)), self.period_s, now
+            numbers = *(np.array(x, float) for x in (one.source, one.target, one.for_s)), self.period_s, now
             mode, entered, clock, most = machine.step(memory.mode, mode, entered, holds, *before, *numbers)
             held.append(clock)
             longest.append(most)
@@ -212,7 +211,7 @@ class CraftSoftware:
         part, _, word = name.partition(".")
         for mode in self.modes:
             if word and part == mode.name and word in getattr(mode.guidance, "words", ()):
-                return mode.guidance.asked(word, t) + 0.0 * now  # type: ignore[union-attr]
+                return mode.guidance.asked(word, t, estimate) + 0.0 * now  # type: ignore[union-attr]
         if name == "sigma_deg" or word:
             return self.navigation.asked(name, belief, now)
         return machine.value(name, estimate, report, now, memory.entered_s)
@@ -235,10 +234,10 @@ class CraftSoftware:
 
     def watch(self, command: Command, view: View) -> dict[str, Array]:
         """Return what the guidance of each mode tells; NaN while another mode is in charge."""
-        found = {name: command.notes[..., k] for k, name in enumerate(self.notes)}
-        for i, mode in enumerate(self.modes):
+        found: dict[str, Array] = {}
+        for mode in self.modes:
             if getattr(mode.guidance, "signals", {}):
-                mine = np.where(command.mode == float(i), 1.0, np.nan)
+                mine = np.where(mode.holds(command.mode), 1.0, np.nan)
                 for name, value in mode.guidance.observe(view).items():  # type: ignore[union-attr]
                     own = mine.reshape(mine.shape + (1,) * (np.ndim(value) - mine.ndim)) * value
                     found[name] = np.where(np.isnan(own), found[name], own) if name in found else own
@@ -252,10 +251,10 @@ class CraftSoftware:
     def reference(self, command: Command, t: float) -> Array:
         """Return the attitude or pose that is asked for at t: by a plan that of the moment, else the one held."""
         wanted = command.wanted
-        for i, mode in enumerate(self.modes):
+        for mode in self.modes:
             if isinstance(mode.plan, Plan):
                 now = _wide(mode.plan.at(t)[0], command.mode)
-                wanted = now if len(self.modes) == 1 else np.where((command.mode == i)[..., None], now, wanted)
+                wanted = now if len(self.modes) == 1 else np.where(mode.holds(command.mode)[..., None], now, wanted)
         return wanted
 
 

@@ -19,7 +19,7 @@ from gnc.scenarios.missions.requirements.lost import LostPart
 from gnc.typing import Array, Mask
 
 if TYPE_CHECKING:
-    from xarray import Dataset
+    from gnc.labelled import Signals
 
 NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
 NIS_ALARM = 2.0  # factor by which the mean NIS of a sensor may be off before it is told
@@ -61,9 +61,9 @@ class Verdict:
 
 def judge(
     mission: Mission,
-    flight: Dataset,
+    flight: Signals,
     modes: Mapping[str, Sequence[str]],
-    fly: Callable[[Mapping[str, Any], frozenset[str]], Dataset] | None = None,
+    fly: Callable[[Mapping[str, Any], frozenset[str]], Signals] | None = None,
 ) -> Verdict:
     """Judge a flight."""
     judged = Judged(mission, flight, modes, without_numbers(mission, flight, modes), fly)
@@ -86,7 +86,7 @@ def judge(
     verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
-    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(flight, modes)
+    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(mission, flight, modes)
     return verdict
 
 
@@ -122,7 +122,7 @@ def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
     return found
 
 
-def _measurements(mission: Mission, flight: Dataset) -> dict[str, tuple[int, int, int]]:
+def _measurements(mission: Mission, flight: Signals) -> dict[str, tuple[int, int, int]]:
     """Return how many measurements of each sensor were used, refused and missing, of all trials together."""
     found = {}
     for craft, section in mission.craft.items():
@@ -139,7 +139,7 @@ def _measurements(mission: Mission, flight: Dataset) -> dict[str, tuple[int, int
     return found
 
 
-def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) -> list[str]:
+def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Signals) -> list[str]:
     """Say which sensors the gate shuts out or that never measured, whose noise is misjudged, and what was recovered."""
     told = []
     for name, (used, refused, _) in measurements.items():
@@ -153,26 +153,40 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Dataset) ->
             told.append(f"{name}: never measured anything")
         elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
             told.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
-    return told + _recovered(flight)
+    return told + _recovered(flight) + _run_dry(flight)
 
 
-def _never_entered(flight: Dataset, modes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Name the modes that no trial was in when signals were kept."""
+def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name the modes of the file that no trial was in, nor in any of their legs, when signals were kept."""
     told = []
     for craft, names in modes.items():
         if len(names) > 1 and f"{craft}.mode" in flight:
             seen = np.unique(flight[f"{craft}.mode"].values)
-            told += [f"{craft}: no trial was ever in mode {name}" for k, name in enumerate(names) if k not in seen]
+            software = mission.software[craft]
+            never = (name for name in software.modes if not set(software.places[name]) & set(seen))
+            told += [f"{craft}: no trial was ever in mode {name}" for name in never]
     return told
 
 
-def _shut_out(flight: Dataset, name: str) -> int:
+def _run_dry(flight: Signals) -> list[str]:
+    """Say which tanks were empty, in how many trials, and since when."""
+    told = []
+    for name in (str(key) for key in flight.data_vars if str(key).endswith(".propellant_kg")):
+        empty = flight[name].values <= 1e-9  # rounding
+        if empty.any():
+            first = float(flight["time"].values[np.argmax(empty.any(axis=0))])
+            trials = f"in {int(empty.any(axis=1).sum())} of {len(empty)} trials"
+            told.append(f"{name.removesuffix('.propellant_kg')}: out of propellant {trials}, first at {first:g} s")
+    return told
+
+
+def _shut_out(flight: Signals, name: str) -> int:
     """Return in how many trials the gate shuts a sensor out."""
     used, refused = (flight[f"{name}.{what}"].values[:, -1] for what in ("used", "refused"))
     return int(np.sum(refused > REFUSED * (used + refused)))
 
 
-def _mean_nis(flight: Dataset, name: str) -> float:
+def _mean_nis(flight: Signals, name: str) -> float:
     """Return the mean normalised innovation of a sensor over its dimension; 1 where none was kept."""
     if f"{name}.nis" not in flight:
         return 1.0
@@ -180,7 +194,7 @@ def _mean_nis(flight: Dataset, name: str) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else 1.0
 
 
-def _recovered(flight: Dataset) -> list[str]:
+def _recovered(flight: Signals) -> list[str]:
     """Say how often filters had to recover: their models and the sensors contradict each other."""
     told = []
     for name in flight.data_vars:

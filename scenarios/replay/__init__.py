@@ -1,8 +1,13 @@
-"""Filters on recorded data: `gnc replay LOG --config filter.toml`.
+"""Filters on recorded data: `gnc replay LOG --config filter.toml`, `gnc tune`, `gnc calibrate`.
 
-    tables -> clock -> stream -> merge -> run -> records -> score, tuning -> show
-    read in   stamps   dirty     order    the    on disk    second pass over
-    chunks             rows      of time  filter            what was written
+    logs.tables, logs.clock      columns and stamps, in chunks
+    quantities, stream, merge    units and frames, dirty rows, order of time
+    ticks, stepper, run          what the filter is given, thousands of ticks as one program
+    driven, *_filters, inertial, imu_run, smoothing        the filters
+    results, records, truth      on disk as they come, the truth beside them at the end
+    score, evidence, plausibility, tuning, account, told   a second pass: how good, how honest, doubts and hints
+    folder, curves               files, figures, page
+    likelihood, tune             all candidates as trials of one batch
 
 The log is read once, in chunks, and results are written as they come: memory does not grow with the log. docs/replay.md
 states the format, the rules for dirty data, and the outputs.

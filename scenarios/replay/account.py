@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gnc.scenarios.replay import score, tuning
+from gnc.scenarios.replay import plausibility, score, tuning
 from gnc.scenarios.replay.imu_run import ImuRunner
-from gnc.scenarios.replay.pose_filters import Moving
+from gnc.scenarios.replay.motion_filters import Moving
 from gnc.scenarios.replay.session import Session
 from gnc.scenarios.replay.stream import Stream
 
@@ -26,9 +26,10 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     found = {c.name: session.results.innovations_of(i) for i, c in enumerate(session.channels)}
     gate = session.config.filter.gate_probability
     sensors = {name: score.innovations(records, gate) for name, records in found.items() if records is not None}
-    rest = session.rest.found() if session.rest is not None else {}
+    rest = session.evidence.at_rest()
     truth = session.config.truth
     noise = dataclasses.asdict(session.runner.noise) if isinstance(session.runner, ImuRunner) else None
+    axes = [score.turned(estimates, session.config.score)] if truth is not None and not truth.aligned else []
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
     return {
         "replay": str(log),
@@ -45,8 +46,8 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "rest": rest,
         "noise": noise,
         "motion": _motion(session),
-        "hints": tuning.hints(session.config.filter.kind, sensors, rest, session.plausibility.spreads()),
-        "warnings": [*_warnings(data), *session.plausibility.doubts()],
+        "hints": tuning.hints(session.config.filter.kind, sensors, rest, plausibility.spreads(session.evidence)),
+        "warnings": [*_warnings(data), *plausibility.doubts(session.evidence), *filter(None, axes)],
         "failures": _failures(sensors),
         "timing": {
             "seconds": session.seconds,

@@ -36,7 +36,7 @@ def _calibrated(log: Path, config: Any) -> dict[str, Any]:
     import numpy as np
 
     from gnc.errors import InputError
-    from gnc.scenarios.replay import calibration
+    from gnc.estimators import calibration
 
     rows = _rows(log, config)
     attitude = next(

@@ -34,7 +34,7 @@ def replay(
     """Run a filter on recorded data: estimates, consistency, and an account of the data."""
     from gnc.config import override, read
     from gnc.scenarios import display
-    from gnc.scenarios.replay import account, show
+    from gnc.scenarios.replay import account, folder, told
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.session import connect
 
@@ -50,11 +50,11 @@ def replay(
         with _progress() as step:
             session.run(step)
     outcome = account.outcome(session, log)
-    outcome["files"] = [str(path) for path in show.write(session, outcome, out)]
+    outcome["files"] = [str(path) for path in folder.write(session, outcome, out)]
     if as_json:
         display.tell(outcome)
     else:
-        show.tables(outcome)
+        told.tables(outcome)
     if outcome["lost_s"] is not None or outcome["failures"]:
         raise typer.Exit(CHECK_FAILED)
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from gnc.config.arrays import NonNegative, Positive, Quaternion, Vector3
 from gnc.config.base import Section
 from gnc.errors import InputError
-from gnc.scenarios.replay.clock import TimeUnit
+from gnc.scenarios.logs.clock import TimeUnit
 from gnc.scenarios.replay.filter_config import AnyFilter
 from gnc.scenarios.replay.sensor_config import (
     ALIGNED,
@@ -26,6 +26,24 @@ from gnc.scenarios.replay.sensor_config import (
 )
 
 Row8: TypeAlias = tuple[float, float, float, float, float, float, float, float]
+
+LOOKS, PLACES, MOTION = ("vector", "magnetometer", "attitude"), ("pose", "position"), ("velocity", "range")
+SENSORS: dict[
+    str, tuple[tuple[str, ...], tuple[str, ...]]
+] = {  # one each of some kinds drives a filter; others it takes
+    "imu": (("gyro", "accelerometer"), ("magnetometer",)),
+    "ins": (("gyro", "accelerometer"), (*LOOKS, *PLACES, *MOTION)),
+    "gyro-mekf": (("gyro",), LOOKS),
+    "mekf": ((), ("gyro", *LOOKS)),
+    "dqekf": ((), ("gyro", *LOOKS, *PLACES)),
+    "dqekf-kinematic": ((), ("gyro", *LOOKS, *PLACES)),
+}
+NUMBERS = (  # of a kind of sensors, that some filters need
+    ("gyro", "arw", tuple(SENSORS)[1:], "the angular random walk [rad/sqrt(s)]"),
+    ("gyro", "rate_hz", ("mekf", "dqekf"), "the noise of a sample is arw sqrt(rate_hz)"),
+    ("accelerometer", "vrw", ("ins",), "the velocity random walk [m/s/sqrt(s)]"),
+    ("magnetometer", "reference", tuple(SENSORS)[1:], "3 numbers, 3 columns, or magnetic-field"),
+)
 
 
 class Log(Section):
@@ -177,72 +195,45 @@ class Replay(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Replay:
-        names = [sensor.name for sensor in self.sensors]
+        names, kind = [sensor.name for sensor in self.sensors], self.filter.kind
         if len(set(names)) < len(names):
             raise InputError(f"sensors: two have the same name, of {', '.join(names)}; give each its own")
         for name in names:
             if not re.fullmatch(r"[\w-]+", name):
                 raise InputError(f"sensors: the name {name!r} is part of a file's; use letters, digits, _ and -")
-        gyros = [s for s in self.sensors if s.kind == "gyro"]
-        if self.filter.kind == "imu":
-            return self._fits_imu()
-        if self.filter.kind == "gyro-mekf" and len(gyros) != 1:
-            raise InputError(f"sensors: {len(gyros)} gyros; gyro-mekf is driven by exactly one")
-        if self.filter.kind == "ins":
-            return self._fits_ins()
         for s in self.sensors:
-            if s.kind in ("velocity", "range"):
-                raise InputError(f"sensors.{s.name}: {self.filter.kind} takes no {s.kind}; ins does")
-            if s.kind == "accelerometer":
-                raise InputError(f"sensors.{s.name}: {self.filter.kind} takes no accelerometer; imu and ins do")
-            if s.kind == "gyro" and s.arw is None:
-                raise InputError(f"sensors.{s.name}.arw is missing; give the angular random walk [rad/sqrt(s)]")
-            if s.kind == "magnetometer" and s.reference is None:
-                raise InputError(f"sensors.{s.name}.reference is missing; give 3 numbers, 3 columns, or magnetic-field")
-            if s.kind == "magnetometer" and not s.sigma_T and not s.sigma_deg:
-                raise InputError(f"sensors.{s.name}: sigma_T and sigma_deg are both zero; give one of them")
-        pose = [s.name for s in self.sensors if s.kind in ("pose", "position")]
-        if pose and self.filter.kind in ("gyro-mekf", "mekf"):
-            raise InputError(f"sensors: {pose[0]!r} measures a position, and {self.filter.kind} estimates none")
-        if not any(_measures_attitude(s) for s in self.sensors):
-            raise InputError("sensors: none measures an attitude; give a vector, attitude or pose sensor")
-        if self.filter.kind == "dqekf" and self.filter.restart_beyond is not None:
-            for s in self.sensors:
-                if s.kind != "pose" or s.observer is None or s.r_BS != ZERO or s.q_BS != ALIGNED:
-                    raise InputError(
-                        f"filter.restart_beyond: {s.name!r} is no pose in an observer's frame; leave it out"
-                    )
-        fieldless = self.inputs is None or self.inputs.field is None
-        if self.filter.kind == "mekf" and self.filter.dipole_sigma_Am2 > 0.0 and fieldless:
-            raise InputError("filter.dipole_sigma_Am2: the field acts on a dipole; give its columns as inputs.field")
-        if self.start.P_B is not None and self.filter.kind != "mekf":
-            raise InputError(f"start.P_B: {self.filter.kind} has no momentum; give start.w_B")
-        for s in gyros:
-            if self.filter.kind in ("mekf", "dqekf") and s.rate_hz is None:
-                raise InputError(f"sensors.{s.name}.rate_hz is missing; the noise of a sample is arw sqrt(rate_hz)")
-        return self
-
-    def _fits_imu(self) -> Replay:
-        kinds = sorted(s.kind for s in self.sensors)
-        if kinds not in (["accelerometer", "gyro"], ["accelerometer", "gyro", "magnetometer"]):
-            raise InputError(f"sensors: {', '.join(kinds)}; imu takes one gyro, one accelerometer, and a magnetometer")
-        return self
-
-    def _fits_ins(self) -> Replay:
-        count = [sum(s.kind == kind for s in self.sensors) for kind in ("gyro", "accelerometer")]
-        if count != [1, 1]:
-            raise InputError(f"sensors: {count[0]} gyros and {count[1]} accelerometers; ins is driven by one of each")
-        for s in self.sensors:
-            if (s.kind == "gyro" and s.arw is None) or (s.kind == "accelerometer" and s.vrw is None):
-                raise InputError(
-                    f"sensors.{s.name}: its random walk is missing; give {'arw' if s.kind == 'gyro' else 'vrw'}"
-                )
-            if getattr(s, "observer", None) is not None:
-                raise InputError(f"sensors.{s.name}.observer: ins knows no observer; leave it out")
-        if not any(s.kind in ("pose", "position", "velocity", "range") for s in self.sensors):
+            self._takes(s)
+        given: list[str] = [s.kind for s in self.sensors]
+        for one in SENSORS[kind][0]:
+            if given.count(one) != 1:
+                raise InputError(f"sensors: {given.count(one)} of the kind {one}; {kind} is driven by exactly one")
+        if kind == "imu" and given.count("magnetometer") > 1:
+            raise InputError("sensors: two magnetometers; imu takes one")
+        if kind == "ins" and not {*PLACES, *MOTION} & {*given}:
             raise InputError("sensors: none measures a position or velocity; ins drifts without, imu does not")
+        if kind not in ("imu", "ins") and not {*LOOKS, "pose"} & {*given}:
+            raise InputError("sensors: none measures an attitude; give a vector, attitude or pose sensor")
+        fieldless = self.inputs is None or self.inputs.field is None
+        if getattr(self.filter, "dipole_sigma_Am2", 0.0) > 0.0 and fieldless:
+            raise InputError("filter.dipole_sigma_Am2: the field acts on a dipole; give its columns as inputs.field")
+        if self.start.P_B is not None and kind != "mekf":
+            raise InputError(f"start.P_B: {kind} has no momentum; give start.w_B")
         return self
 
-
-def _measures_attitude(sensor: Any) -> bool:
-    return sensor.kind in ("vector", "magnetometer", "attitude", "pose")
+    def _takes(self, s: Any) -> None:
+        """Refuse a sensor that the filter does not take, or that lacks a number it needs."""
+        kind = self.filter.kind
+        if s.kind not in (takes := {name: (*one, *more) for name, (one, more) in SENSORS.items()})[kind]:
+            others = ", ".join(name for name, kinds in takes.items() if s.kind in kinds)
+            raise InputError(f"sensors.{s.name}: {kind} takes no {s.kind}; those that do: {others}")
+        for of, key, filters, what in NUMBERS:
+            if s.kind == of and kind in filters and getattr(s, key) is None:
+                raise InputError(f"sensors.{s.name}.{key} is missing; give it: {what}")
+        if s.kind == "magnetometer" and kind != "imu" and not s.sigma_T and not s.sigma_deg:
+            raise InputError(f"sensors.{s.name}: sigma_T and sigma_deg are both zero; give one of them")
+        seen = getattr(s, "observer", None) is not None
+        if kind == "ins" and seen:
+            raise InputError(f"sensors.{s.name}.observer: ins knows no observer; leave it out")
+        chases = getattr(self.filter, "restart_beyond", None) is not None
+        if chases and (s.kind != "pose" or not seen or s.r_BS != ZERO or s.q_BS != ALIGNED):
+            raise InputError(f"filter.restart_beyond: {s.name!r} is no pose in an observer's frame; leave it out")

@@ -1,4 +1,4 @@
-"""What the plots show, thinned from the records so that a log of any length gives a few thousand points."""
+"""What page and figures show, thinned from the records so that a log of any length gives a few thousand points."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.scenarios.replay import score
-from gnc.scenarios.replay.kept import Kept
+from gnc.scenarios.replay.folder import Kept
+from gnc.scenarios.report.plot import Plot, Series
 
 Array = Any
 
-AXES = "xyz"
+AXES, TIME = "xyz", "time [s]"
 POINTS = 2000
 BINS = 150
 FEWEST_IN_BIN = 20
@@ -36,18 +37,6 @@ class Curve(NamedTuple):
     y: Array | None  # (n, 3) error or estimate; None: only the bounds are known
     bound: Array | None  # (n, 3) about zero, or about y if that is an estimate
     about_zero: bool
-
-
-class NisCurve(NamedTuple):
-    """NIS of a sensor averaged over short spans of time, with the 95 % band of each mean."""
-
-    sensor: str
-    size: int
-    t: Array  # (bins,)
-    mean: Array
-    lo: Array
-    hi: Array
-    rejected: Array  # times of rejected measurements, thinned
 
 
 def thinned(kept: Kept) -> Array:
@@ -128,27 +117,49 @@ def limits(curve: Curve) -> tuple[float, float] | None:
     return float(values.min() - room), float(values.max() + room)
 
 
-def nis(kept: Kept) -> list[NisCurve]:
-    """Return the mean NIS of every sensor over time."""
-    found, gate = [], kept.config.filter.gate_probability
+def plots(curve: Curve, apart: bool) -> list[Plot]:
+    """Return one plot for each axis with its bound, or one for all three."""
+    low, high = limits(curve) or (-np.inf, np.inf)
+    y = None if curve.y is None else np.where((curve.y >= low) & (curve.y <= high), curve.y, np.nan)
+    lines = [] if y is None else [Series(axis, y[:, i]) for i, axis in enumerate(AXES)]
+    if curve.bound is None:
+        return [Plot(curve.title, TIME, f"[{curve.unit}]", curve.t, lines)]
+    centre = np.zeros_like(curve.bound) if curve.about_zero or curve.y is None else curve.y
+    lower, upper = np.clip(centre - curve.bound, low, high), np.clip(centre + curve.bound, low, high)
+    band = lambda name, i: Series(name, None, "band", lower=lower[:, i], upper=upper[:, i])  # noqa: E731
+    if apart:
+        series = {f", {axis}": [band("3 sigma", i), *lines[i : i + 1]] for i, axis in enumerate(AXES)}
+    else:  # a name that begins with _ has the colour of the line before it
+        hidden = "_" if lines else ""
+        series = {"": [s for i in range(3) for s in (*lines[i : i + 1], band(f"{hidden}3 sigma {AXES[i]}", i))]}
+    return [Plot(f"{curve.title}{more}", TIME, f"[{curve.unit}]", curve.t, shown) for more, shown in series.items()]
+
+
+def nis(kept: Kept) -> list[Plot]:
+    """Return the mean NIS of every sensor over short spans of time, with the 95 % band of each mean."""
+    shown, gate = [], kept.config.filter.gate_probability
     for name, records in kept.innovations.items():
-        means, refused = _binned(records)
-        if not means:
+        bins = _binned(records)
+        if not bins:
             continue
-        t, mean, count = np.array(means).T
+        t, mean, count, refused = np.array(bins).T
         m = records["y"].shape[1]
-        found.append(NisCurve(name, m, t, mean, *score.nis_band(m, count, gate), refused))
-    return found
+        low, high = score.nis_band(m, count, gate)
+        series = [Series("95 % band", None, "band", lower=low, upper=high), Series("mean NIS", mean)]
+        level = np.where(refused > 0.0, max(np.max(mean), np.max(high)), np.nan)
+        series += [Series("some refused", level, "points")] if refused.any() else []
+        shown.append(Plot(f"NIS of {name}, {m} numbers", TIME, "", t, series))
+    return shown
 
 
-def _binned(records: Array) -> tuple[list[tuple[float, float, int]], Array]:
-    """Return time, mean NIS and count of the used measurements of each bin, and some times of the refused ones."""
-    means, refused = [], []
+def _binned(records: Array) -> list[tuple[float, float, int, int]]:
+    """Return time, mean NIS and count of the used measurements of each bin, and the count of the refused ones."""
+    bins = []
     edges = np.linspace(0, len(records), int(np.clip(len(records) // FEWEST_IN_BIN, 1, BINS)) + 1).astype(int)
     for first, last in zip(edges[:-1], edges[1:], strict=True):
         part = records[first:last]
         used = part["used"] > 0.0
-        refused.append(part["t"][~used][: POINTS // BINS].astype(float))
         if used.any():
-            means.append((float(part["t"][used].mean()), float(part["nis"][used].mean()), int(used.sum())))
-    return means, np.concatenate(refused)
+            mean = float(part["nis"][used].mean())
+            bins.append((float(part["t"][used].mean()), mean, int(used.sum()), int((~used).sum())))
+    return bins

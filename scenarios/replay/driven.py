@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gnc import dual_quaternion
 from gnc.estimators.chart import Chart
+from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay import config
 
@@ -20,7 +22,6 @@ Sample = Measurement | None  # of what drives the filter
 
 
 CONSTANTS = ("bias", "magnetometer", "dipole", "inertia")  # errors of what does not move
-INERTIA = tuple(f"inertia_{part}" for part in ("xx", "yy", "xy", "xz", "yz"))  # errors of J whose trace is kept
 
 
 class First(NamedTuple):
@@ -99,3 +100,23 @@ def given(start: config.Start) -> Array | None:
 def named(*groups: str) -> tuple[str, ...]:
     """Return the names of vectors' components."""
     return tuple(f"{group}_{axis}" for group in groups for axis in "xyz")
+
+
+def first_pose(first: First, start: config.Start) -> PoseState:
+    """Return the first pose, and the twist that the configuration states."""
+    pose = dual_quaternion.from_pose(first.q_IB, first.r_IB) if start.dq_IB is None else np.array(start.dq_IB)
+    return PoseState(pose, np.concatenate([start.w_B, start.v_B]))
+
+
+def pose_covariance(first: First, start: config.Start) -> Array:
+    """Return the covariance of pose and twist."""
+    rates = variance(np.radians(start.sigma_rate_deg_s)), variance(start.sigma_velocity_m_s)
+    C = given(start)
+    return blocks(first.C, *rates) if C is None else C
+
+
+def pose_columns(belief: Any) -> dict[str, Array]:
+    """Return what is recorded of a pose filter."""
+    q_IB, r_IB = dual_quaternion.to_pose(belief.dq_IB)
+    twist = {"w_B": belief.chi_B[..., :3], "v_B": belief.chi_B[..., 3:]}
+    return {"q_IB": q_IB, "r_IB": r_IB, "dq_IB": belief.dq_IB, **twist, "C": belief.C}

@@ -17,12 +17,13 @@ from gnc.estimators.ins_sensors import InsSensor
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay import config
 from gnc.scenarios.replay.driven import Array, Driven, First, Sample, blocks, given, named, variance
-from gnc.scenarios.replay.merge import Block, block_of
+from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.sensor_config import Aiding
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
-from gnc.scenarios.replay.stream import Measurements
+from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.ticks import SAME_S
 
 REST_STEP_S = 0.1  # between two zero velocities
 QUIET, STILL = 1.5, np.array([1e-3, 0.02])  # deviations at rest: of the sensors' noise, and beside it [rad/s, m/s^2]
@@ -155,10 +156,12 @@ def _place(c: Channel, m: Measurements) -> Array | None:
 class Pairing:
     """Puts gyro and accelerometer together, and tells when the body rests: blocks in, blocks out."""
 
-    def __init__(self, replay: config.Replay) -> None:
-        (gyro, acc), chosen = driving(replay), replay.filter
-        self._turns, self._walks = (np.array(gyro.q_BS), np.array(acc.q_BS)), np.array([gyro.arw, acc.vrw])
-        self._rests = chosen.kind == "ins" and chosen.rest_sigma_m_s > 0.0
+    def __init__(self, replay: config.Replay, streams: Sequence[Stream]) -> None:
+        (gyro, acc), (self._gyro, self._acc, *_) = driving(replay), streams
+        self._blind = replay.filter.kind == "imu"  # goes on without an accelerometer
+        self._turns = np.array(gyro.q_BS), np.array(acc.q_BS)
+        self._rests = getattr(replay.filter, "rest_sigma_m_s", 0.0) > 0.0
+        self._walks = np.array([gyro.arw, acc.vrw]) if self._rests else None
         self._last, self._past, self._rested = np.zeros((0, 4)), np.zeros((0, 7)), -np.inf
 
     def __call__(self, block: Block, truth: bool) -> Block:
@@ -167,12 +170,15 @@ class Pairing:
         force = quaternion.rotate(self._turns[1], acc.z[acc.valid])
         known = np.concatenate([self._last, np.concatenate([acc.t[acc.valid, None], force], axis=1)])
         self._last = known[-1:]
-        place = np.searchsorted(known[:, 0], gyro.t + 1e-9, side="right") - 1
+        place = np.searchsorted(known[:, 0], gyro.t + SAME_S, side="right") - 1
         ready = place >= 0
+        self._gyro.counts["before start"] += int((~ready).sum())
+        stale = (gyro.t - known[place, 0])[ready] > self._acc.gap_steps * (self._acc.step_s or np.inf)
         z = np.concatenate([quaternion.rotate(self._turns[0], gyro.z[ready]), known[place[ready], 1:]], axis=1)
-        both = Measurements(gyro.t[ready], z, gyro.valid[ready], gyro.row[ready])
+        z[stale & self._blind, 3:] = np.nan
+        both = Measurements(gyro.t[ready], z, gyro.valid[ready] & (~stale | self._blind), gyro.row[ready])
         sensed, rest = others[: len(others) - truth], [self._rest(both)] if self._rests else []
-        return block_of([both, *sensed, *rest, *others[len(others) - truth :]], block.until)
+        return Block([both, *sensed, *rest, *others[len(others) - truth :]], block.until)
 
     def _rest(self, m: Measurements) -> Measurements:
         """Return a zero velocity every so often while the samples of a second rest."""

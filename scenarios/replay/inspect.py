@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.scenarios.replay.tables import CHUNK_ROWS, Table, open_log
+from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log
 
 Array = Any
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.scenarios.replay.clock import LOOKAHEAD, Clock, origin
+from gnc.scenarios.logs.clock import LOOKAHEAD, Clock, origin
+from gnc.scenarios.logs.tables import CHUNK_ROWS, Chunk, Table, check_columns, readable
 from gnc.scenarios.replay.config import Log
 from gnc.scenarios.replay.stream import Measurements, Stream
-from gnc.scenarios.replay.tables import CHUNK_ROWS, Chunk, Table, check_columns, readable
 
 Array = Any
 
@@ -23,10 +23,7 @@ Array = Any
 class Block(NamedTuple):
     """Measurements of all streams over a span of time."""
 
-    t: Array  # (n,) in order
-    stream: Array  # (n,) which, at equal times in the order they were given
-    index: Array  # (n,) of the measurement within its stream's part
-    parts: list[Measurements]  # of every stream
+    parts: list[Measurements]  # of every stream, in order of time
     until: float  # nothing earlier than this will follow
 
 
@@ -120,13 +117,4 @@ def blocks(feeds: Sequence[Feed], streams: Sequence[Stream], origin_ns: int) -> 
     while any(not feed.done for feed in feeds):
         min((feed for feed in feeds if not feed.done), key=lambda feed: feed.frontier).pull(origin_ns)
         until = min(feed.frontier for feed in feeds)
-        yield block_of([s.release(until) for s in streams], until)
-
-
-def block_of(parts: list[Measurements], until: float) -> Block:
-    """Return measurements of all streams with their order of time."""
-    t = np.concatenate([p.t for p in parts])
-    stream = np.repeat(np.arange(len(parts)), [len(p.t) for p in parts])
-    index = np.concatenate([np.arange(len(p.t)) for p in parts])
-    order = np.lexsort((stream, t))
-    return Block(t[order], stream[order], index[order], parts, until)
+        yield Block([s.release(until) for s in streams], until)

@@ -1,102 +1,131 @@
 """Doubts on units, signs, rates and frames, from what the quantities of a log say of each other.
 
 None of these needs a filter: lengths of gravity and of the Earth's field, the angle between two directions against that
-of their references, the gyro against a differentiated attitude, and the spans of the clocks. The first rows are enough,
-the spans are those of the whole log. A doubt is a sentence; it changes nothing.
+of their references, the gyro against a differentiated attitude and against how directions move, sensors that repeat
+themselves, and the spans of the clocks. A doubt is a sentence; it changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gnc import quaternion
-from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.sensor_config import MagnetometerSensor
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.evidence import Evidence
 
 Array = Any
+Seen = tuple[Any, Array, Array]  # section of a quantity, its times and values
 
-ROWS = 20_000  # of a quantity that are looked at
 GRAVITY, EARTH_FIELD = (9.0, 10.6), (15e-6, 80e-6)  # plausible lengths [m/s^2], [T]
 ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
 TURNING = 0.05  # [rad/s] below which rates tell nothing
+SWING_S, SWUNG, OFTEN = (0.05, 0.1, 0.2), 0.1, 0.2  # [s] over which directions move by a share of their length, often
+FOLLOWS, SWINGS = 0.4, (0.7, 1.4)  # share of that motion which a gyro explains at least, and at which ratio of rates
+STUCK_S = 1.0  # for which a sensor repeats itself to be doubted
 SPANS = 1.2  # ratio of two clocks' spans from which a rate is doubted
 
 
-class Plausibility:
-    """Collects the first rows of every stream, and the span of all."""
+def doubts(evidence: Evidence) -> list[str]:
+    """Return sentences, none if all is plausible."""
+    seen, orbit = evidence.first(), evidence.config.orbit is not None
+    said = [line for sensor, _, z in seen for line in _lengths(sensor, z, orbit)]
+    said += [line for i, a in enumerate(seen) for b in seen[:i] for line in _angles(a, b)]
+    gyros = [x for x in seen if _kind(x[0]) == "gyro"]
+    turned = [x for x in seen if _kind(x[0]) in ("attitude", "pose", "truth")]
+    said += [line for gyro in gyros for attitude in turned for line in _rates(gyro, attitude)]
+    fields = [x for x in seen if _kind(x[0]) == "magnetometer" or (_kind(x[0]) == "vector" and not _moving(x[0]))]
+    said += [line for gyro in gyros for field in fields for line in _swings(gyro, field, orbit)]
+    return [*said, *_stuck(evidence), *_clocks(evidence)]
 
-    def __init__(self, config: Replay, streams: Sequence[Stream]) -> None:
-        self._streams = streams
-        sensors = {f"sensors.{s.name}": s for s in config.sensors}
-        self._sensors = [sensors.get(s.name, config.truth if s.name == "truth" else None) for s in streams]
-        self._orbit = config.orbit is not None
-        self._rows: list[list[Measurements]] = [[] for _ in streams]
-        self._spans = [[np.inf, -np.inf] for _ in streams]
 
-    def add(self, parts: Sequence[Measurements]) -> None:
-        """Take the measurements of a block."""
-        for i, m in enumerate(parts):
-            if len(m.t):
-                self._spans[i] = [min(self._spans[i][0], m.t[0]), max(self._spans[i][1], m.t[-1])]
-                if sum(len(p.t) for p in self._rows[i]) < ROWS:
-                    self._rows[i].append(m)
+def _moving(sensor: Any) -> bool:
+    """Tell whether a direction moves in inertial space, or may."""
+    return isinstance(sensor.reference, str) or isinstance(sensor.reference[0], str)
 
-    def doubts(self) -> list[str]:
-        """Return sentences, none if all is plausible."""
-        joined = [_joined(rows) for rows in self._rows]
-        looked = [(s, *rows) for s, rows in zip(self._sensors, joined, strict=True) if s is not None and len(rows[0])]
-        said = [line for sensor, _, z in looked for line in self._lengths(sensor, z)]
-        said += [line for i, a in enumerate(looked) for b in looked[:i] for line in _angles(a, b)]
-        gyros = [x for x in looked if getattr(x[0], "kind", "") == "gyro"]
-        turned = [x for x in looked if getattr(x[0], "kind", "truth") in ("attitude", "pose", "truth")]
-        said += [line for gyro in gyros for attitude in turned for line in _rates(gyro, attitude)]
-        return said + self._clocks()
 
-    def spreads(self) -> dict[str, float]:
-        """Return by how much the lengths of measured fields spread, over the noise that is stated."""
-        found = {}
-        for sensor, rows in zip(self._sensors, self._rows, strict=True):
-            if isinstance(sensor, MagnetometerSensor) and rows and not self._orbit:
-                length = np.sqrt((_joined(rows)[1][:, :3] ** 2).sum(axis=1))
-                usual = float(np.median(length))
-                noise = float(np.hypot(sensor.sigma_T, np.radians(sensor.sigma_deg) * usual))
-                if noise > 0.0:
-                    found[sensor.name] = float(np.median(np.abs(length - usual))) / (0.6745 * noise)
-        return found
+def spreads(evidence: Evidence) -> dict[str, float]:
+    """Return by how much the lengths of measured fields spread, over the noise that is stated."""
+    spread = {}
+    for sensor, _, z in evidence.first():
+        if _kind(sensor) == "magnetometer" and evidence.config.orbit is None:
+            length = np.sqrt((z[:, :3] ** 2).sum(axis=1))
+            usual = float(np.median(length))
+            noise = float(np.hypot(sensor.sigma_T, np.radians(sensor.sigma_deg) * usual))
+            if noise > 0.0:
+                spread[sensor.name] = float(np.median(np.abs(length - usual))) / (0.6745 * noise)
+    return spread
 
-    def _lengths(self, sensor: Any, z: Array) -> list[str]:
-        kind = getattr(sensor, "kind", "")
-        length = float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
-        if kind == "accelerometer" and not GRAVITY[0] < length < GRAVITY[1]:
-            return [f"{sensor.name}: the specific force is usually {length:.3g} m/s^2, gravity 9.8: check its unit"]
-        low, high = EARTH_FIELD
-        if kind == "magnetometer" and not self._orbit and not low < length < high:
-            return [f"{sensor.name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"]
+
+def _kind(section: Any) -> str:
+    return getattr(section, "kind", "truth")
+
+
+def _lengths(sensor: Any, z: Array, orbit: bool) -> list[str]:
+    length = float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
+    if _kind(sensor) == "accelerometer" and not GRAVITY[0] < length < GRAVITY[1]:
+        return [f"{sensor.name}: the specific force is usually {length:.3g} m/s^2, gravity 9.8: check its unit"]
+    if _kind(sensor) == "magnetometer" and not orbit and not EARTH_FIELD[0] < length < EARTH_FIELD[1]:
+        return [f"{sensor.name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"]
+    return []
+
+
+def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
+    """Compare a gyro with how a direction m moves, dm = -s turn x (m - c); c is a magnet on the body, s should be 1."""
+    (g, t_g, w), (f, t, z) = gyro, field
+    m = z[:, :3] if f.kind == "vector" else quaternion.rotate(f.q_BS, z[:, :3])
+    lag, good = _swung(t, m)
+    if orbit or good.sum() < 50 or len(t_g) < 3:
         return []
-
-    def _clocks(self) -> list[str]:
-        spans = [(s.name.removeprefix("sensors."), b - a) for s, (a, b) in zip(self._streams, self._spans, strict=True)]
-        spans = [(name, span) for name, span in spans if span > 0.0]
-        if not spans:
-            return []
-        (short, least), (long, most) = (pick(spans, key=lambda x: x[1]) for pick in (min, max))
-        if most < SPANS * least:
-            return []
+    swept = np.cumsum(quaternion.rotate(g.q_BS, w[:, :3]) * np.diff(t_g, prepend=t_g[0])[:, None], axis=0)
+    swept = np.stack([np.interp(t, t_g, swept[:, i]) for i in range(3)], axis=1)
+    turn, dm, middle = swept[lag:] - swept[:-lag], m[lag:] - m[:-lag], 0.5 * (m[lag:] + m[:-lag])
+    axes = [np.cross(turn[good], axis).ravel() for axis in np.eye(3)]
+    A, b = np.stack([-np.cross(turn[good], middle[good]).ravel(), *axes], axis=1), dm[good].ravel()
+    x = np.linalg.lstsq(A, b, rcond=None)[0]
+    share, slope = 1.0 - float(((A @ x - b) ** 2).sum() / (b @ b)), float(x[0])
+    if share < FOLLOWS:
         return [
-            f"{long} spans {most:.4g} s and {short} {least:.4g} s, {most / least:.3g} times less: check rates and units"
+            f"{g.name} does not turn as {f.name} swings ({share:.2f} of it): check the axes of both, units and signs"
         ]
+    told = f"{g.name} turns {1.0 / slope:.3g} times as fast as {f.name} swings: check unit, signs, axes and rates"
+    return [] if SWINGS[0] < slope < SWINGS[1] else [told]
 
 
-def _joined(rows: list[Measurements]) -> tuple[Array, Array]:
-    if not rows:
-        return np.zeros(0), np.zeros((0, 3))
-    t, z, valid = (np.concatenate([getattr(m, name) for m in rows]) for name in ("t", "z", "valid"))
-    return t[valid], z[valid]
+def _swung(t: Array, m: Array) -> tuple[int, Array]:
+    """Return the least lag over which a direction often moves noticeably, and from which samples on it does."""
+    length, step = np.median(np.sqrt((m * m).sum(axis=1))), np.median(np.diff(t)) if len(t) > 1 else 1.0
+    lag, good = 1, np.zeros(0, bool)
+    for swing_s in SWING_S:
+        lag = max(round(swing_s / max(float(step), 1e-9)), 1)
+        dm = m[lag:] - m[:-lag]
+        good = (np.sqrt((dm * dm).sum(axis=1)) > SWUNG * length) & (t[lag:] - t[:-lag] < 2.0 * lag * step)
+        if good.sum() > OFTEN * len(t):
+            break
+    return lag, good
+
+
+def _stuck(evidence: Evidence) -> list[str]:
+    """Doubt sensors with noise that say the same for long, if they usually do not."""
+    said = []
+    parts = (evidence.streams, evidence.sections, evidence.spans, evidence.stuck, evidence.repeats)
+    for stream, section, (a, b), (held, since), n in zip(*parts, strict=True):
+        noisy = section is not None and _kind(section) in ("gyro", "accelerometer", "magnetometer")
+        if noisy and STUCK_S < held < b - a and n * (stream.step_s or 0.0) < 2.0 * held:
+            name = stream.name.removeprefix("sensors.")
+            said.append(f"{name}: says the same for {held:.3g} s from {since:.6g} s on: it may have been dead")
+    return said
+
+
+def _clocks(evidence: Evidence) -> list[str]:
+    names = [s.name.removeprefix("sensors.") for s in evidence.streams]
+    spans = [(name, b - a) for name, (a, b) in zip(names, evidence.spans, strict=True) if b > a]
+    if not spans:
+        return []
+    (short, least), (long, most) = (pick(spans, key=lambda x: x[1]) for pick in (min, max))
+    told = f"{long} spans {most:.4g} s and {short} {least:.4g} s, {most / least:.3g} times less: check rates and units"
+    return [] if most < SPANS * least else [told]
 
 
 def _reference(sensor: Any, z: Array) -> Array | None:
@@ -107,7 +136,7 @@ def _reference(sensor: Any, z: Array) -> Array | None:
     return np.broadcast_to(reference, (len(z), 3)) if not isinstance(reference[0], str) else z[:, 3:6]
 
 
-def _angles(a: tuple[Any, Array, Array], b: tuple[Any, Array, Array]) -> list[str]:
+def _angles(a: Seen, b: Seen) -> list[str]:
     """Compare the angle between two measured directions with that between their references: no attitude changes it."""
     references = [_reference(sensor, z) for sensor, _, z in (a, b)]
     if references[0] is None or references[1] is None:
@@ -136,7 +165,7 @@ def _between(a: Array, b: Array) -> Array:
     return np.degrees(np.arccos(np.clip(c, -1.0, 1.0)))
 
 
-def _rates(gyro: tuple[Any, Array, Array], attitude: tuple[Any, Array, Array]) -> list[str]:
+def _rates(gyro: Seen, attitude: Seen) -> list[str]:
     """Compare a gyro with a differentiated attitude: the slope tells unit, rate of the clock and sign."""
     name = getattr(attitude[0], "name", "truth")
     t, q = attitude[1], attitude[2][:, :4]
@@ -156,7 +185,7 @@ def _rates(gyro: tuple[Any, Array, Array], attitude: tuple[Any, Array, Array]) -
     if not SLOPE[0] < slope < SLOPE[1]:
         likely = " (57.3 is between rad/s and deg/s)" if 45.0 < max(slope, 1.0 / slope) < 72.0 else ""
         return [f"{gyro[0].name} turns {slope:.3g} times as fast as {name}: check its unit and the rates{likely}"]
-    agreement = float(np.median((w[good] * rate[good]).sum(axis=1) / (sizes * speed[good])))
+    agreement = float(np.median((w[good] * rate[good]).sum(axis=1) / np.maximum(sizes * speed[good], 1e-12)))
     if getattr(attitude[0], "align", False) or agreement > 0.7:
         return []
     return [

@@ -20,14 +20,13 @@ Array = Any
 Converted = tuple[Array, Array]  # z (n, k), rule (n,)
 
 FINE, SATURATED, BAD_NORM = "", "saturated", "bad norm"
-RADIANS = {"rad/s": 1.0, "deg/s": np.pi / 180.0}
-TESLA = {"T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4}
-METRES = {"m": 1.0, "mm": 1e-3}
-METRES_PER_SECOND = {"m/s": 1.0, "km/h": 1.0 / 3.6}
 GRAVITY = 9.80665  # [m/s^2]
-FASTEST = 35.0  # [rad/s], 2000 deg/s: the range of a gyro that states none
-STRONGEST = 1e-3  # [T], 15 times the Earth's field
-FEW = 0.01  # of the rows may be beyond what is plausible before the unit is doubted
+SI = {  # the size of a unit
+    "rad/s": 1.0, "deg/s": np.pi / 180.0, "m/s^2": 1.0, "g": GRAVITY, "T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4,
+    "m": 1.0, "mm": 1e-3, "m/s": 1.0, "km/h": 1.0 / 3.6,
+}  # fmt: skip
+# 2000 deg/s, the range of a gyro that states none; 15 times the Earth's field; and the share of rows beyond that is odd
+PLAUSIBLE = {"gyro": (35.0, 0.01, "rad/s"), "magnetometer": (1e-3, 0.5, "T")}
 NORM = 0.01  # by which the norm of a measured quaternion may be off
 UNIT = 0.1  # by which the usual length of a direction may be off, beside its noise
 ROUND_OFF = 1e-9  # norms nearer to 1 are left alone, so that recorded bits stay
@@ -43,33 +42,23 @@ class Quantity:
     extra: int = 0  # how many of the numbers at the end of z surround the measurement and are not part of it
 
 
-def gyro(sensor: sensor_config.GyroSensor) -> Quantity:
-    """Rates in rad/s, not beyond the range."""
-    limit = RADIANS[sensor.unit] * sensor.range if sensor.range else FASTEST
+def scaled(sensor: Any) -> Quantity:
+    """Numbers in SI units, not beyond the range of the sensor, and columns beside them as they are."""
+    beside, n = getattr(sensor, "observer", None) or _columns(getattr(sensor, "reference", None)), len(sensor.columns)
+    most, odd, unit = PLAUSIBLE.get(sensor.kind, (np.inf, 1.0, ""))
+    stated = getattr(sensor, "range", None)
+    limit = SI[sensor.unit] * stated if stated else most if sensor.kind == "gyro" else np.inf
 
     def convert(values: Array) -> Converted:
-        z = RADIANS[sensor.unit] * values
-        beyond = _beyond(z, limit)
-        if sensor.range is None and beyond.mean() > FEW:
-            worst = np.abs(z).max()
+        z = SI[sensor.unit] * values[:, :n]
+        if stated is None and _beyond(z, most).mean() > odd:
             raise InputError(
-                f"sensors.{sensor.name}.unit: rates up to {worst:.3g} rad/s in {sensor.unit!r} are beyond {FASTEST:g}; "
-                "state the other unit, or the range of the gyro"
+                f"sensors.{sensor.name}.unit: numbers up to {np.abs(z).max():.3g} {unit} in {sensor.unit!r} are beyond "
+                f"{most:g}; state the other unit, or the range of the {sensor.kind}"
             )
-        return z, np.where(beyond, SATURATED, FINE)
+        return np.concatenate([z, values[:, n:]], axis=1), np.where(_beyond(z, limit), SATURATED, FINE)
 
-    return Quantity(sensor.columns, 3, convert)
-
-
-def accelerometer(sensor: sensor_config.AccelerometerSensor) -> Quantity:
-    """Specific force in m/s^2."""
-    limit = sensor.range or np.inf
-
-    def convert(values: Array) -> Converted:
-        rule = np.where(_beyond(values, limit), SATURATED, FINE)
-        return (GRAVITY if sensor.unit == "g" else 1.0) * values, rule
-
-    return Quantity(sensor.columns, 3, convert)
+    return Quantity((*sensor.columns, *beside), n + len(beside), convert, len(beside))
 
 
 def vector(sensor: sensor_config.VectorSensor) -> Quantity:
@@ -98,26 +87,9 @@ def vector(sensor: sensor_config.VectorSensor) -> Quantity:
     return Quantity((*sensor.columns, *reference), 3 + len(reference), convert, len(reference))
 
 
-def magnetometer(sensor: sensor_config.MagnetometerSensor) -> Quantity:
-    """A field in tesla."""
-    reference, limit = _columns(sensor.reference), sensor.range or np.inf
-
-    def convert(values: Array) -> Converted:
-        z = TESLA[sensor.unit] * values[:, :3]
-        if sensor.range is None and _beyond(z, STRONGEST).mean() > 0.5:
-            usual = np.median(np.abs(z).max(axis=1))
-            raise InputError(
-                f"sensors.{sensor.name}.unit: fields of {usual:.3g} T in {sensor.unit!r} are beyond {STRONGEST:g}; "
-                "state another unit, or the range of the magnetometer"
-            )
-        rule = np.where(_beyond(values[:, :3], limit), SATURATED, FINE)
-        return np.concatenate([z, values[:, 3:]], axis=1), rule
-
-    return Quantity((*sensor.columns, *reference), 3 + len(reference), convert, len(reference))
-
-
-def attitude(source: Any, key: str, extra: tuple[str, ...] = ()) -> Quantity:
+def attitude(source: Any, extra: tuple[str, ...] = ()) -> Quantity:
     """A unit quaternion q_IB (of a sensor q_IS), and other columns as they are."""
+    key = f"sensors.{source.name}.columns" if hasattr(source, "name") else "truth.columns"
 
     def convert(values: Array) -> Converted:
         q, rule = _unit(values[:, :4], source.order, source.columns, key)
@@ -134,41 +106,27 @@ def pose(sensor: sensor_config.PoseSensor) -> Quantity:
     def convert(values: Array) -> Converted:
         q, rule = _unit(values[:, :4], sensor.order, sensor.columns, f"sensors.{sensor.name}.columns")
         if n == 7:
-            dq = dual_quaternion.from_pose(q, METRES[sensor.unit] * values[:, 4:7])
+            dq = dual_quaternion.from_pose(q, SI[sensor.unit] * values[:, 4:7])
         else:
             dual = values[:, 4:8] if sensor.order == "wxyz" else np.roll(values[:, 4:8], 1, axis=1)
-            dq = np.concatenate([q, METRES[sensor.unit] * dual], axis=1)
+            dq = np.concatenate([q, SI[sensor.unit] * dual], axis=1)
         return np.concatenate([dq, values[:, n:]], axis=1), rule
 
     return Quantity((*sensor.columns, *observer), 8 + len(observer), convert, len(observer))
 
 
-def position(sensor: Any) -> Quantity:
-    """A position, velocity or range in SI units, and columns beside it as they are."""
-    beside, n = getattr(sensor, "observer", None) or _columns(getattr(sensor, "reference", None)), len(sensor.columns)
-    scale = METRES.get(sensor.unit) or METRES_PER_SECOND[sensor.unit]
-
-    def convert(values: Array) -> Converted:
-        return np.concatenate([scale * values[:, :n], values[:, n:]], axis=1), np.full(len(values), FINE)
-
-    return Quantity((*sensor.columns, *beside), n + len(beside), convert, len(beside))
-
-
-velocity = range_ = position
-
-
 def truth(source: config.Truth, mask: str | None = None) -> Quantity:
     """Attitude, position and rate, zeros where the truth has none, and whether the mask counts it."""
     extra = (*(source.position or ()), *(source.rate or ()), *((mask,) if mask else ()))
-    base = attitude(source, "truth.columns", extra)
+    base = attitude(source, extra)
 
     def convert(values: Array) -> Converted:
         z, rule = base.convert(values)
         parts, at = [z[:, :4], np.zeros((len(z), 3)), np.zeros((len(z), 3)), np.ones((len(z), 1))], 4
         if source.position:
-            parts[1], at = METRES[source.unit] * z[:, 4:7], 7
+            parts[1], at = SI[source.unit] * z[:, 4:7], 7
         if source.rate:
-            parts[2] = RADIANS[source.rate_unit] * z[:, at : at + 3]
+            parts[2] = SI[source.rate_unit] * z[:, at : at + 3]
         if mask:
             parts[3] = (z[:, -1:] != 0.0).astype(float)
         return np.concatenate(parts, axis=1), rule
@@ -188,6 +146,13 @@ def inputs(source: config.Inputs) -> Quantity:
         return z, np.full(len(z), FINE)
 
     return Quantity(tuple(name for names in given for name in names), 12, convert)
+
+
+QUANTITIES: dict[str, Callable[[Any], Quantity]] = {
+    "vector": vector,
+    "attitude": attitude,
+    "pose": pose,
+}  # else: scaled
 
 
 def _columns(reference: Any) -> tuple[str, ...]:

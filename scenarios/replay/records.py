@@ -10,10 +10,10 @@ from __future__ import annotations
 import io
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gnc.files import replacing
 
 Array = Any
 TIME = "time"
-MOST_CSV, CSV_ROWS = 20_000, 4096  # records of which there is a CSV by default, and at a time
+MOST_CSV, ROWS = 20_000, 4096  # records of which there is a CSV by default, and at a time
 LABELS = {
     "axis": tuple("xyz"),
     "quaternion": tuple("wxyz"),
@@ -35,10 +35,10 @@ class Records:
     """A file of records being written; it appears under its name when it is closed."""
 
     def __init__(self, path: Path, shapes: Shapes, attributes: Mapping[str, str], csv: bool | None) -> None:
-        if csv:
-            _arrow()
-        self.path, self.count = path, 0
-        self._csv = False if csv is None and find_spec("pyarrow") is None else csv
+        known = find_spec("pyarrow") is not None
+        if csv and not known:
+            raise InputError("output.csv needs pyarrow: pip install gnc[logs], or set it to false")
+        self.path, self.count, self._csv = path, 0, csv if known else False
         self.dtype = np.dtype([(name, ">f8", shape) for name, shape in shapes.items()])
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         self._file = self._temporary.open("w+b")
@@ -49,12 +49,15 @@ class Records:
         n = len(columns["t"])
         records = np.empty(n, self.dtype)
         for name in self.dtype.names or ():
-            records[name] = columns[name]
+            records[name] = columns.get(name, np.nan)
         self._file.write(records.tobytes())
         self.count += n
 
-    def close(self, keep: bool = True) -> None:
-        """State the number of records in the header, put the file in its place, and a CSV of few records beside it."""
+    def close(self, keep: bool = True, beside: Callable[[Array], Mapping[str, Array]] | None = None) -> None:
+        """State the number of records in the header, put the file in its place, and a CSV of few records beside it.
+
+        `beside` returns columns at times, which are filled in.
+        """
         self._file.seek(4)
         self._file.write(struct.pack(">i", self.count))
         self._file.close()
@@ -62,16 +65,24 @@ class Records:
             self._temporary.unlink(missing_ok=True)
             return
         os.replace(self._temporary, self.path)
+        records = self.mapped("r+")
+        for start in range(0, self.count if beside else 0, ROWS):
+            part = records[start : start + ROWS]
+            for name, column in beside(part["t"].astype(float)).items():  # type: ignore[misc]
+                part[name] = column
         if self.count <= MOST_CSV if self._csv is None else self._csv:
-            write_csv(self.path.with_suffix(".csv"), mapped(self.path, self.dtype, self.count))
+            write_csv(self.path.with_suffix(".csv"), records)
         else:
             self.path.with_suffix(".csv").unlink(missing_ok=True)  # of an earlier replay
 
+    def mapped(self, mode: Literal["r", "r+"] = "r") -> Array:
+        """Map the records of the closed file into memory."""
+        return _mapped(self.path, self.dtype, self.count, mode)
 
-def mapped(path: Path, dtype: np.dtype[Any], count: int) -> Array:
-    """Map the records of a closed file into memory, read only."""
+
+def _mapped(path: Path, dtype: np.dtype[Any], count: int, mode: Literal["r", "r+"] = "r") -> Array:
     start = path.stat().st_size - count * dtype.itemsize
-    return np.memmap(path, dtype, "r", start, count) if count else np.empty(0, dtype)
+    return np.memmap(path, dtype, mode, start, count) if count else np.empty(0, dtype)
 
 
 def opened(path: Path) -> tuple[Array, dict[str, str]]:
@@ -86,7 +97,7 @@ def opened(path: Path) -> tuple[Array, dict[str, str]]:
             attributes = {key: getattr(file, key).decode() for key in file._attributes}
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a directory of gnc replay") from None
-    return mapped(path, np.dtype(shapes), count), attributes
+    return _mapped(path, np.dtype(shapes), count), attributes
 
 
 def _header(shapes: Shapes, attributes: Mapping[str, str], record_bytes: int) -> bytes:
@@ -136,26 +147,19 @@ def _label(file: Any, dimension: str, errors: Sequence[str]) -> None:
     variable[:], variable._Encoding = text, "utf-8"  # so that labels are text, and not bytes
 
 
-def _arrow() -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.csv
-    except ImportError:
-        raise InputError("output.csv needs pyarrow: pip install gnc[logs], or set it to false") from None
-    return pa
-
-
 def write_csv(path: Path, records: Array) -> None:
     """Write records as text; of a matrix only the standard deviations, sqrt of its diagonal."""
-    pa = _arrow()
+    import pyarrow as pa
+    import pyarrow.csv
+
     shapes = {name: records.dtype[name].shape for name in records.dtype.names or ()}
     schema = pa.schema([(c, pa.float64()) for name, shape in shapes.items() for c in _names(name, shape)])
-    options = pa.csv.WriteOptions(quoting_style="none")
-    with replacing(path) as temporary, pa.csv.CSVWriter(str(temporary), schema, write_options=options) as writer:
-        for start in range(0, len(records), CSV_ROWS):
+    options = pyarrow.csv.WriteOptions(quoting_style="none")
+    with replacing(path) as temporary, pyarrow.csv.CSVWriter(str(temporary), schema, write_options=options) as writer:
+        for start in range(0, len(records), ROWS):
             flat: list[Array] = []
             for name, shape in shapes.items():
-                values = records[start : start + CSV_ROWS][name].astype(float)
+                values = records[start : start + ROWS][name].astype(float)
                 if len(shape) == 2:
                     values = np.sqrt(np.maximum(np.diagonal(values, axis1=1, axis2=2), 0.0))
                 flat += list(values.reshape(len(values), -1).T)

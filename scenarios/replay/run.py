@@ -65,7 +65,7 @@ class Runner:
         """Take the events of a block."""
         parts: Sequence[Measurements] = block.parts[: len(self.streams)]
         if self.belief is None:
-            parts = self._begun(block, parts)
+            parts = self._begun(parts)
         if self._waiting is not None:
             pairs = zip(self._waiting, parts, strict=True)
             parts = [Measurements(*(np.concatenate(x) for x in zip(*pair, strict=True))) for pair in pairs]
@@ -146,14 +146,11 @@ class Runner:
             chosen = slice(n) if span.noted.all() else np.flatnonzero(span.noted)
             self._note(span.t[chosen], mapped(lambda x: x[chosen], passed.after))
 
-    def _begun(self, block: Block, parts: Sequence[Measurements]) -> Sequence[Measurements]:
+    def _begun(self, parts: Sequence[Measurements]) -> Sequence[Measurements]:
         """Look for a start; return what is left of the measurements behind it."""
-        driver = self._ticker.driver
-        channels: list[Channel | None] = [*([None] if driver else []), *self._channels]
+        channels: list[Channel | None] = [*([None] if self._ticker.driver else []), *self._channels]
         envs = [None if c is None else c.surround(m) for c, m in zip(channels, parts, strict=True)]
-        for t, k, i in zip(block.t.tolist(), block.stream.tolist(), block.index.tolist(), strict=True):
-            if k >= len(channels):
-                continue  # the truth, which the filter does not see
+        for t, k, i in _in_order([m.t for m in parts]):
             m, channel = parts[k], channels[k]
             if self._begin(t, k, channel, Measurement(m.z[i], m.valid[i]), None if envs[k] is None else at(envs[k], i)):
                 later = [int(np.searchsorted(x.t, t, side="right" if j < k else "left")) for j, x in enumerate(parts)]
@@ -188,3 +185,11 @@ class Runner:
         self.now = t if self._told or self._start_t is None else self._start_t
         self._gated_from = self.now + self._ungated_s
         return True
+
+
+def _in_order(times: Sequence[Array]) -> Iterator[tuple[float, int, int]]:
+    """Give times in order, each with the stream it is of (at equal times the first one first), and its place there."""
+    t, stream = np.concatenate(times), np.repeat(np.arange(len(times)), [len(x) for x in times])
+    index = np.concatenate([np.arange(len(x)) for x in times])
+    order = np.lexsort((stream, t))
+    return zip(t[order].tolist(), stream[order].tolist(), index[order].tolist(), strict=True)

@@ -26,6 +26,7 @@ ROWS = 16384  # at a time
 LAGS = 10
 IDENTITY, ZERO = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)
 SAMPLE = 100_000  # of which a median is taken
+ODD_DEG, CONSTANT = 5.0, 0.5  # RMS from which axes are doubted if a constant turn halves it
 
 
 def _slices(records: Array) -> Iterator[Array]:
@@ -145,9 +146,29 @@ def against_truth(records: Array, truth: Truth, score: Score) -> dict[str, Any]:
         "rms_rate_deg_s": float(np.degrees(np.sqrt(rate_square / n))) if truth.rate is not None and n else None,
         "rms_heading_deg": float(np.degrees(np.sqrt(parts[0] / n))) if n else None,
         "rms_inclination_deg": float(np.degrees(np.sqrt(parts[1] / n))) if n else None,
-        "nees_median": float(np.nanmedian(np.concatenate(sampled))) if sampled and n else None,
+        "nees_median": _median(np.concatenate(sampled)) if sampled else None,
         "offset": {name: value.tolist() for name, value in found._asdict().items()} if truth.aligned else None,
     }
+
+
+def turned(records: Array, score: Score) -> str | None:
+    """Doubt the axes of a truth against which errors are large and nearly constant."""
+    part = records[:: max(1, len(records) // ROWS)]
+    part = part[_counted(part, score)]
+    if not len(part):
+        return None
+    rms = lambda found: float(np.degrees(np.sqrt((errors(part, found, False) ** 2).sum(axis=1).mean())))  # noqa: E731
+    for side in ("heading", "world", "body"):
+        found = offset(part, score, side, False)
+        if (before := rms(Offset())) > ODD_DEG and rms(found) < CONSTANT * before:
+            angle = np.degrees(quaternion.angle_between(found.q_BT if side == "body" else found.q_WI, IDENTITY))
+            return f"truth: its {side} axes are turned by {angle:.0f} deg: map them, or set truth.align = {side!r}"
+    return None
+
+
+def _median(values: Array) -> float | None:
+    values = values[np.isfinite(values)]
+    return float(np.median(values)) if len(values) else None
 
 
 def _told(squares: Array, rate_square: float, nees_sum: float, inside: int, n: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from gnc.config.arrays import NonNegative, Positive, Quaternion, Vector3
 from gnc.config.base import Section
 from gnc.config.schema import Noun
 from gnc.errors import InputError
-from gnc.scenarios.replay.clock import TimeUnit
+from gnc.scenarios.logs.clock import TimeUnit
 
 
 def _of_array(n: int) -> BeforeValidator:

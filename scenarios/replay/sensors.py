@@ -51,17 +51,13 @@ class Channel:
 
 def channel(sensor: Any, model: Model | None) -> Channel:
     """Build what one [[sensors]] entry says."""
-    quantity = getattr(quantities, {"range": "range_"}.get(sensor.kind, sensor.kind))
-    built = quantity(sensor) if sensor.kind != "attitude" else quantity(sensor, f"sensors.{sensor.name}.columns")
-    return Channel(sensor.name, _BUILD[sensor.kind](sensor), built, _surround(sensor, built, model))
+    quantity = quantities.QUANTITIES.get(sensor.kind, quantities.scaled)(sensor)
+    built = _BUILD[sensor.kind](sensor) if sensor.kind in _BUILD else None  # an input, or of ins, which has its own
+    return Channel(sensor.name, built, quantity, _surround(sensor, quantity, model))
 
 
 def _rate(sensor: Any) -> float:
     return sensor.rate_hz or UNKNOWN_RATE_HZ
-
-
-def _gyro(s: sensor_config.GyroSensor) -> models.Gyro:
-    return models.Gyro(rate_hz=_rate(s), arw=s.arw or 0.0, bias_walk=s.bias_walk, q_BS=s.q_BS)
 
 
 def _vector(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineSunSensor:
@@ -69,10 +65,6 @@ def _vector(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineS
         r_I = _unit(np.array([s.reference], float))[0]
         return models.VectorSensor(rate_hz=_rate(s), r_I=r_I, sigma_deg=s.sigma_deg)
     return models.FineSunSensor(rate_hz=_rate(s), sigma_deg=s.sigma_deg, q_BS=s.q_BS)
-
-
-def _magnetometer(s: sensor_config.MagnetometerSensor) -> models.Magnetometer:
-    return models.Magnetometer(rate_hz=_rate(s), sigma_T=s.sigma_T, sigma_deg=s.sigma_deg, q_BS=s.q_BS)
 
 
 def _attitude(s: sensor_config.AttitudeSensor) -> models.StarTracker:
@@ -91,20 +83,15 @@ def _pose(s: sensor_config.PoseSensor) -> models.RelativePose:
     return models.RelativePose(**_relative(s), **angles)
 
 
-def _position(s: sensor_config.PositionSensor) -> models.RelativePosition:
-    return models.RelativePosition(**_relative(s))
-
-
 _BUILD: dict[str, Callable[[Any], Any]] = {
-    "gyro": _gyro,
-    "accelerometer": lambda sensor: None,  # an input of the filter
+    "gyro": lambda s: models.Gyro(rate_hz=_rate(s), arw=s.arw or 0.0, bias_walk=s.bias_walk, q_BS=s.q_BS),
     "vector": _vector,
-    "magnetometer": _magnetometer,
+    "magnetometer": lambda s: models.Magnetometer(
+        rate_hz=_rate(s), sigma_T=s.sigma_T, sigma_deg=s.sigma_deg, q_BS=s.q_BS
+    ),
     "attitude": _attitude,
     "pose": _pose,
-    "position": _position,
-    "velocity": lambda sensor: None,  # of ins alone, which has sensors of its own
-    "range": lambda sensor: None,
+    "position": lambda s: models.RelativePosition(**_relative(s)),
 }
 
 

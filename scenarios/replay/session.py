@@ -16,31 +16,31 @@ from gnc.errors import InputError
 from gnc.estimators.motion_fit import Poses
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro
+from gnc.scenarios.logs.clock import Clock
+from gnc.scenarios.logs.tables import Table, open_log, pick
 from gnc.scenarios.replay import filter_config, quantities
-from gnc.scenarios.replay.clock import Clock
-from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.config import Replay, Start
 from gnc.scenarios.replay.driven import Driven
-from gnc.scenarios.replay.filters import driven
+from gnc.scenarios.replay.dynamic_filters import ByTorque, ByWrench
+from gnc.scenarios.replay.evidence import Evidence
 from gnc.scenarios.replay.imu_run import Imu, ImuRunner
 from gnc.scenarios.replay.inertial import Inertial, InsStarter, Pairing
 from gnc.scenarios.replay.inertial import channels as ins_channels
 from gnc.scenarios.replay.merge import Block, Feed, blocks, clock_of, common_origin
-from gnc.scenarios.replay.plausibility import Plausibility
+from gnc.scenarios.replay.motion_filters import GyroDriven, Kinematic, Moving
 from gnc.scenarios.replay.quantities import Quantity
-from gnc.scenarios.replay.rest import RestNoise
 from gnc.scenarios.replay.results import DroppedRows, Lost, Results
-from gnc.scenarios.replay.run import Runner
+from gnc.scenarios.replay.run import OWN_PATIENCE, Runner
 from gnc.scenarios.replay.sensors import Channel, Model, channel
 from gnc.scenarios.replay.smoothing import SmoothingRunner
 from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stream import Dropped, Stream
-from gnc.scenarios.replay.tables import Table, open_log, pick
 from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
 MOTION_POSES, FEWEST_POSES = 300, 20  # that tell the motion of a body
-DRIVEN_BY_GYRO = ("gyro-mekf", "imu", "ins", "dqekf-kinematic")
+DRIVEN_BY_GYRO = ("gyro-mekf", "dqekf-kinematic")
 
 
 @dataclass
@@ -55,7 +55,6 @@ class Session:
     results: Results
     runner: Runner | ImuRunner
     track: Track | None
-    rest: RestNoise | None
     dropped: DroppedRows
     model: Model | None
     pairing: Pairing | None = None  # of gyro and accelerometer, of ins
@@ -64,8 +63,8 @@ class Session:
     origin_ns: int = 0  # since 1970, of time 0
 
     def __post_init__(self) -> None:
-        """Doubt what is not plausible."""
-        self.plausibility = Plausibility(self.config, self.streams)
+        """Look at what the sensors say."""
+        self.evidence = Evidence(self.config, self.streams)
 
     def run(self, progress: Callable[[float], None] = lambda t: None) -> None:
         """Read the log to its end; files are whole or absent afterwards."""
@@ -83,11 +82,8 @@ class Session:
         for block in self.blocks():
             if self.track is not None:
                 self.track.add(block.parts[-1])
-            if self.rest is not None:
-                self.rest.add(block.parts)
-            self.plausibility.add(block.parts)
+            self.evidence.add(block.parts)
             self.runner.run(self.paired(block))
-            self.results.settle(block.until)
             progress(block.until)
         self.runner.finish()
         if not self.results.count:
@@ -123,7 +119,8 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     model = Model(config.orbit) if config.orbit is not None else None
     built = {sensor.name: channel(sensor, model) for sensor in config.sensors}
     by_gyro = config.filter.kind in DRIVEN_BY_GYRO and any(s.kind == "gyro" for s in config.sensors)
-    driving = {"ins": ("gyro", "accelerometer")}.get(config.filter.kind, ("gyro",) if by_gyro else ())
+    paired = config.filter.kind in ("imu", "ins")
+    driving = ("gyro", "accelerometer") if paired else ("gyro",) if by_gyro else ()
     correcting = [built[s.name] for s in config.sensors if s.kind not in driving]
     filter_ = _filter(config, built, tables)
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,19 +137,17 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
                 wiring.add(f"sensors.{s.name}", s, built[s.name].quantity)
         track = None
         if config.truth is not None:
-            track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth, config.score.mask)))
+            track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth, config.score.mask)), folder)
         streams, feeds = wiring.streams, wiring.feeds()
     except BaseException:
         dropped.close(False)
         raise
     if isinstance(config.filter, filter_config.InsFilter):
         correcting = ins_channels(correcting, filter_, config.filter.rest_sigma_m_s)
-    names = [c.name for c in correcting]
-    results = Results(folder, filter_, names, track, config.output.covariance == "full", config.output.csv)
-    rest = RestNoise(config.rest, {s.name: s for s in config.sensors}, streams) if config.rest is not None else None
-    runner = _runner(config, filter_, correcting, streams[: len(streams) - (track is not None)], results, track, folder)
-    session = Session(config, feeds, streams, correcting, filter_, results, runner, track, rest, dropped, model)
-    session.pairing = Pairing(config) if config.filter.kind == "ins" else None
+    results = Results(folder, filter_, [c.name for c in correcting], track, config.output)
+    runner = _runner(config, filter_, correcting, streams[: len(streams) - (track is not None)], results, folder)
+    session = Session(config, feeds, streams, correcting, filter_, results, runner, track, dropped, model)
+    session.pairing = Pairing(config, streams) if paired else None
     return session
 
 
@@ -163,14 +158,32 @@ def _filter(config: Replay, built: dict[str, Channel], tables: dict[str, Table])
     return driven(config.filter, gyros, config.start, _first_poses(config, built, tables))
 
 
+def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Poses | None = None) -> Driven:
+    """Build the filter of a configuration; the first poses tell the motion, if it is not stated."""
+    patience = "patience" if chosen.kind == "gyro-mekf" else "patience_s"
+    common = {"gate_probability": chosen.gate_probability, patience: chosen.patience or OWN_PATIENCE}
+    common |= {} if chosen.inflation is None else {"inflation": chosen.inflation}
+    made: Driven
+    if chosen.kind == "gyro-mekf":
+        made = GyroDriven(chosen, gyros[0], common)
+    elif chosen.kind == "dqekf-kinematic":
+        made = Kinematic(chosen, common, gyros[0] if gyros else None) if poses is None else Moving(chosen, poses)
+    else:
+        biased = gyros if start.sigma_bias_deg_s > 0.0 else []
+        made = (ByTorque if chosen.kind == "mekf" else ByWrench)(chosen, biased, common)
+    n = made.start_size(start)
+    if start.C is not None and (len(start.C) != n or any(len(row) != n for row in start.C)):
+        raise InputError(f"start.C: give {n} rows of {n} numbers, over {', '.join(made.errors[:n])}")
+    return made
+
+
 def _runner(
-    config: Replay, filter_: Any, correcting: list[Channel], streams: list[Stream], results: Results,
-    track: Track | None, folder: Path,
-) -> Runner | ImuRunner:  # fmt: skip
+    config: Replay, filter_: Any, correcting: list[Channel], streams: list[Stream], results: Results, folder: Path
+) -> Runner | ImuRunner:
     """Return what takes the log through the filter."""
     chosen = config.filter
     if isinstance(chosen, filter_config.ImuFilter):
-        return ImuRunner(config, streams, results, track, folder)
+        return ImuRunner(config, results, folder)
     if chosen.kind == "ins":
         streams = [streams[0], *streams[2:]]
         streams += [dataclasses.replace(streams[0], name="rest")] if chosen.rest_sigma_m_s > 0.0 else []
@@ -179,7 +192,7 @@ def _runner(
     parts = (filter_, correcting, streams, results, starter_of(config, filter_), config.log)
     runner = kind(*parts, chosen.ungated_s, recovery, config.interval)
     if isinstance(runner, SmoothingRunner):
-        runner.smooth_into(folder, track, config.output.lag_s)
+        runner.smooth_into(folder, config.output.lag_s)
     return runner
 
 

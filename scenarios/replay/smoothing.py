@@ -10,16 +10,15 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc.estimators.smoothing import Node, State, rts
 from gnc.scenarios.replay.driven import Driven
-from gnc.scenarios.replay.results import BesideTruth
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.ticks import Span, cut
-from gnc.scenarios.replay.truth import SHAPES, Track
 from gnc.trees import mapped
 
 Array = Any
@@ -28,10 +27,10 @@ STATE = ("belief", "now", "_gated_from", "_agreed", "_doubts")  # of a runner th
 
 
 class Spool:
-    """Things in a file, any of which is read again."""
+    """Things in a file without a name, any of which is read again."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._file, self._places = path, path.open("w+b"), list[int]()
+    def __init__(self, folder: Path) -> None:
+        self._file, self._places = TemporaryFile(dir=folder), list[int]()  # noqa: SIM115 - as long as the runner
 
     def __len__(self) -> int:
         return len(self._places)
@@ -44,40 +43,6 @@ class Spool:
     def __getitem__(self, i: int) -> Any:
         self._file.seek(self._places[i])
         return pickle.load(self._file)  # noqa: S301 - written by this process
-
-    def close(self) -> None:
-        """Remove the file."""
-        self._file.close()
-        self._path.unlink()
-
-
-class KeptTruth:
-    """The truth at the times of estimates that are made later, in a file."""
-
-    def __init__(self, track: Track | None, path: Path) -> None:
-        self._known, self._path, self._file = track is not None, path, path.open("w+b")
-        self._beside = BesideTruth(track, self._write)
-        self.add, self.settle, self.count = self._beside.add, self._beside.settle, 0
-
-    def _write(self, columns: dict[str, Array]) -> None:
-        self.count += len(columns["t"])
-        if self._known:
-            np.concatenate([columns[n].reshape(len(columns["t"]), -1) for n in SHAPES], axis=1).tofile(self._file)
-
-    def rows(self, first: int, last: int) -> dict[str, Array]:
-        """Return the columns of the truth beside some of the estimates."""
-        if not self._known:
-            return {}
-        widths = [int(np.prod(shape)) for shape in SHAPES.values()]
-        self._file.seek(8 * sum(widths) * first)
-        table = np.fromfile(self._file, float, (last - first) * sum(widths)).reshape(-1, sum(widths))
-        parts = np.split(table, np.cumsum(widths)[:-1], axis=1)
-        return {n: part.reshape(-1, *SHAPES[n]) for n, part in zip(SHAPES, parts, strict=True)}
-
-    def close(self) -> None:
-        """Remove the file."""
-        self._file.close()
-        self._path.unlink()
 
 
 class Flown(NamedTuple):
@@ -94,16 +59,10 @@ class Flown(NamedTuple):
 class SmoothingRunner(Runner):
     """A runner whose estimates use what follows too."""
 
-    def smooth_into(self, folder: Path, track: Track | None, lag_s: float | None) -> None:
+    def smooth_into(self, folder: Path, lag_s: float | None) -> None:
         """Tell where files wait, and how much of what follows is used: all, if there is no lag."""
-        self._lag_s, self._lost = lag_s, False
-        self._spans, self._smoothed = Spool(folder / ".spans.tmp"), Spool(folder / ".smoothed.tmp")
-        self._truth, self._ends = KeptTruth(track, folder / ".truth.tmp"), list[float]()
-
-    def run(self, block: Any) -> None:
-        """Take the events of a block."""
-        super().run(block)
-        self._truth.settle(block.until)
+        self._lag_s, self._lost, self._ends = lag_s, False, list[float]()
+        self._spans, self._smoothed = Spool(folder), Spool(folder)
 
     def take(self, span: Span) -> None:
         """Take ticks forwards: innovations are recorded, and when there will be estimates."""
@@ -119,29 +78,21 @@ class SmoothingRunner(Runner):
             span = span.part(n, len(span.t))
 
     def _note(self, t: Array, beliefs: Any) -> None:
-        """Take note of the times of estimates; a filter that is lost ends the log before the span."""
+        """Write no estimate yet; a filter that is lost ends the log before the span."""
         lost = ~np.isfinite(beliefs.C).all(axis=(-1, -2))
         if lost.any() and not self._lost:
             self._lost, self._results.lost_s = True, float(t[lost][0])
-        if not self._lost:
-            self._truth.add({"t": t})
 
     def finish(self) -> None:
         """Go back, and write in order of time."""
         super().finish()
-        self._truth.settle(np.inf)
         end = {name: getattr(self, name) for name in STATE}
         for i in range(len(self._spans) - 1, -1, -1):
             self._smoothed.append(self._back(i))
         vars(self).update(end)
-        first = 0
         for i in range(len(self._smoothed) - 1, -1, -1):
             t, beliefs = self._smoothed[i]
-            self._results.count += len(t)
-            self._results.write({"t": t, **self._filter.columns(beliefs), **self._truth.rows(first, first + len(t))})
-            first += len(t)
-        for file in (self._spans, self._smoothed, self._truth):
-            file.close()
+            self._results.write({"t": t, **self._filter.columns(beliefs)})
 
     def _back(self, i: int) -> tuple[Array, Any]:
         """Return times and beliefs of a span, smoothed."""

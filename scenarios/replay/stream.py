@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.scenarios.replay.clock import LATE, NO_STAMP, WILD, Clock
+from gnc.scenarios.logs.clock import LATE, NO_STAMP, WILD, Clock
 from gnc.scenarios.replay.quantities import FINE, SATURATED, Quantity
 from gnc.scenarios.replay.sensor_config import Source
 

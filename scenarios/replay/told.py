@@ -6,20 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gnc.scenarios import display
 from gnc.scenarios.replay.account import DROPPING
 
-DATA = (
-    "quantity",
-    "rows",
-    "empty",
-    "measured",
-    "flagged",
-    "dropped, by rule",
-    "gaps",
-    "longest [s]",
-    "step [s]",
-    "jitter [s]",
-)
+NUMBERS = ("rows", "empty", "measurements", "flagged")
+DATA = ("quantity", *NUMBERS, "dropped, by rule", "gaps", "longest [s]", "step [s]", "jitter [s]")
 SENSORS = ("sensor", "used", "rejected", "NIS", "95 % band", "lag 1", "95 % band")
 
 
@@ -29,7 +20,7 @@ def data_rows(outcome: dict[str, Any]) -> list[tuple[str, ...]]:
     for name, d in outcome["data"].items():
         dropped = ", ".join(f"{rule} {d['dropped'][rule]}" for rule in DROPPING if rule in d["dropped"]) or "none"
         step = "" if d["step_s"] is None else f"{d['step_s']:.4g}"
-        numbers = (str(d[key]) for key in ("rows", "empty", "measurements", "flagged"))
+        numbers = (str(d[key]) for key in NUMBERS)
         rows.append(
             (name, *numbers, dropped, str(d["gaps"]), f"{d['longest_gap_s']:.4g}", step, f"{d['jitter_s']:.2g}")
         )
@@ -75,3 +66,14 @@ def sentences(outcome: dict[str, Any]) -> list[str]:
     if outcome["bias"] is not None:
         said.append("gyro bias: " + ", ".join(f"{np.degrees(b):.4g}" for b in outcome["bias"]["rad_s"][:3]) + " deg/s")
     return [*said, *(f"warning: {w}" for w in outcome["warnings"]), *(f"hint: {h}" for h in outcome["hints"])]
+
+
+def tables(outcome: dict[str, Any]) -> None:
+    """Print what was in the log, how the filter did, and the hints."""
+    display.table(f"{outcome['replay']}: the data", DATA, data_rows(outcome))
+    print()
+    display.table(f"{outcome['filter']}: innovations", SENSORS, sensor_rows(outcome))
+    print()
+    speed = f"{outcome['timing']['times_real_time'] or 0.0:.3g} times real time"
+    lines = [*sentences(outcome), f"{outcome['estimates']} estimates over {outcome['span_s']:.6g} s, {speed}"]
+    print("\n".join([*lines, *(f"wrote {path}" for path in outcome["files"])]))

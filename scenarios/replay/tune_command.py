@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.tune import Tuning
 
-SHOWN = (("NIS", "nis"), ("lag 1", "lag_1"))
-
 
 def tune(
     log: Annotated[Path, typer.Argument(help="A log, as for gnc replay.")],
@@ -34,23 +32,20 @@ def tune(
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.tune import Tuning
 
-    tuning = Tuning(log, override(read(config, Replay), settings or ()), over or ())
-    outcome = _tuned(tuning, out)
+    outcome = _tuned(Tuning(log, override(read(config, Replay), settings or ()), over or ()), out)
     if as_json:
         display.tell(outcome)
         return
-    rows = [(k, f"{p['before']}", f"{p['after']}", _spread(p), p["said"]) for k, p in outcome["parameters"].items()]
+    percent = lambda p: "" if p["sigma_percent"] is None else f"{p['sigma_percent']:.0f} %"  # noqa: E731
+    rows = [(k, f"{p['before']}", f"{p['after']}", percent(p), p["said"]) for k, p in outcome["parameters"].items()]
     display.table(f"{log}: tuned", ("key", "before", "after", "1 sigma", ""), rows)
     for name, s in outcome["sensors"].items():
-        pairs = [f"{title} {s['before'][key]:.3g} -> {s['after'][key]:.3g}" for title, key in SHOWN]
+        pairs = [
+            f"{title} {s['before'][k]:.3g} -> {s['after'][k]:.3g}" for title, k in (("NIS", "nis"), ("lag 1", "lag_1"))
+        ]
         print(f"{name}: {', '.join(pairs)}")
     print(f"held-back stretches: likelihood {outcome['held_back_gain']:+.1f} by fits to the others")
-    for path in outcome["files"]:
-        print(f"wrote {path}")
-
-
-def _spread(parameter: dict[str, Any]) -> str:
-    return "" if parameter["sigma_percent"] is None else f"{parameter['sigma_percent']:.0f} %"
+    print("\n".join(f"wrote {path}" for path in outcome["files"]))
 
 
 def _tuned(tuning: Tuning, out: Path) -> dict[str, Any]:
@@ -61,25 +56,19 @@ def _tuned(tuning: Tuning, out: Path) -> dict[str, Any]:
     from gnc.files import replacing
     from gnc.scenarios import display
     from gnc.scenarios.plots import save_figure
-    from gnc.scenarios.replay.tune import STRETCHES
 
     fit = tuning.fit()
     curves = tuning.curves(fit.x)
-    unknown = tuning.undetermined(fit, curves)
-    x = np.where([key in unknown for key in tuning.values], 0.0, fit.x)
-    gain = 0.0
-    for held in (range(0, STRETCHES, 2), range(1, STRETCHES, 2)):
-        part = tuning.fit([i for i in range(STRETCHES) if i not in held])
-        total = tuning.stretches(np.stack([np.zeros_like(x), part.x]))[list(held)].sum(axis=0)
-        gain += float(total[1] - total[0])
-    best = tuning.at(x)
+    unknown = dict.fromkeys(tuning.by_chance(fit), "a change gains no more than chance: kept")
+    unknown |= dict.fromkeys(tuning.undetermined(fit, curves), "the log does not determine it: kept")
+    best = tuning.at(np.where([key in unknown for key in tuning.values], 0.0, fit.x))
     before, after = (_replayed(tuning.log, c, out / name) for name, c in (("before", tuning.config), ("after", best)))
     outcome = {
         "tune": str(tuning.log),
         "parameters": _parameters(tuning, fit, best, unknown),
         "sensors": {name: {"before": before["sensors"][name], "after": s} for name, s in after["sensors"].items()},
         "truth": {"before": before["truth"], "after": after["truth"]},
-        "held_back_gain": gain,
+        "held_back_gain": tuning.held_back_gain(),
         "batches": tuning.batches,
         "files": [str(out / name) for name in ("tuned.toml", "tune.json", "tune.png")],
     }
@@ -90,19 +79,14 @@ def _tuned(tuning: Tuning, out: Path) -> dict[str, Any]:
     return outcome
 
 
-def _parameters(tuning: Tuning, fit: Any, best: Replay, unknown: list[str]) -> dict[str, Any]:
+def _parameters(tuning: Tuning, fit: Any, best: Replay, unknown: dict[str, str]) -> dict[str, Any]:
     from gnc.scenarios.replay.tune import tunable
 
-    found = tunable(best)
-    return {
-        key: {
-            "before": value,
-            "after": found[key],
-            "sigma_percent": None if key in unknown else 100.0 * float(sigma),
-            "said": "the log does not determine it: kept" if key in unknown else "",
-        }
-        for (key, value), sigma in zip(tuning.values.items(), fit.sigma, strict=True)
-    }
+    told, after = {}, tunable(best)
+    for (key, before), sigma in zip(tuning.values.items(), fit.sigma, strict=True):
+        said, percent = unknown.get(key, ""), None if key in unknown else 100.0 * float(sigma)
+        told[key] = {"before": before, "after": after[key], "sigma_percent": percent, "said": said}
+    return told
 
 
 def _replayed(log: Path, config: Replay, folder: Path) -> dict[str, Any]:
@@ -116,7 +100,7 @@ def _replayed(log: Path, config: Replay, folder: Path) -> dict[str, Any]:
     keys = ("nis", "size", "used", "rejected")
     sensors = {n: {k: s[k] for k in keys} | {"lag_1": s["correlation"][0]} for n, s in outcome["sensors"].items()}
     truth = outcome["truth"]
-    return {"sensors": sensors, "truth": None if truth is None else {k: truth[k] for k in ("rms_deg", "rms_m", "nees")}}
+    return {"sensors": sensors, "truth": truth and {k: truth[k] for k in ("rms_deg", "rms_m", "nees")}}
 
 
 def _draw(figure: Figure, tuning: Tuning, curves: Any) -> None:

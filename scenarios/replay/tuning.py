@@ -20,12 +20,12 @@ DISTURBED = 3.0  # spread of a field's length over its noise
 CORRELATED = 0.2  # of the first lag, from which the process is blamed
 
 PROCESS = {
-    "imu": "the motion or the field is rougher than the filter's constants say; filter.reach_m",
-    "ins": "arw of the gyro or vrw of the accelerometer",
-    "gyro-mekf": "the gyro's arw or bias_walk",
-    "mekf": "filter.torque_psd",
-    "dqekf": "filter.wrench_psd",
-    "dqekf-kinematic": "filter.acceleration_psd",
+    "imu": "motion or field are rougher than the filter takes them for",
+    "ins": "arw of the gyro or vrw of the accelerometer is too small",
+    "gyro-mekf": "the gyro's arw or bias_walk is too small",
+    "mekf": "filter.torque_psd is too small",
+    "dqekf": "filter.wrench_psd is too small",
+    "dqekf-kinematic": "filter.acceleration_psd is too small",
 }
 
 
@@ -42,29 +42,28 @@ def hints(
         if spread > DISTURBED and found.get("nis_median_ratio", 0.0) > 1.0:
             said.append(f"{name}: its length spreads {spread:.2g} times as much as its noise: it is disturbed; try imu")
         elif found.get("nis_median_ratio") is not None:
-            said += _by_innovations(name, found, PROCESS[filter_kind])
+            said += _by_innovations(name, found, PROCESS[filter_kind], filter_kind != "imu")
     for name, found in rest.items():
         for level, (measured, stated) in found["levels"].items():
             said += _by_rest(name, level, measured, stated)
     return said
 
 
-def _by_innovations(name: str, found: Mapping[str, Any], process: str) -> list[str]:
+def _by_innovations(name: str, found: Mapping[str, Any], process: str, stated: bool) -> list[str]:
     ratio, first = float(np.sqrt(found["nis_median_ratio"])), found["correlation"][0]
     # Of n measurements chance moves the ratio by at most 0.9/sqrt(n), one sigma, and the correlation by 1/sqrt(n).
     chance = SIGMAS / np.sqrt(max(found["used"], 1))
     noticeable, correlated = max(NOTICEABLE, 1.0 + 0.9 * chance), max(CORRELATED, chance)
     if ratio > noticeable and first > correlated:
         return [
-            f"{name}: innovations are {ratio:.2g} times as large as expected and correlated ({first:.2f}): "
-            f"{process} is too small"
+            f"{name}: innovations are {ratio:.2g} times as large as expected and correlated ({first:.2f}): {process}"
         ]
-    if ratio > noticeable:
-        return [f"{name}: innovations are {ratio:.2g} times as large as expected: its noise is stated too small"]
-    if ratio < 1.0 / noticeable:
-        return [f"{name}: innovations are {ratio:.2g} times as large as expected: its noise is stated too large"]
+    if ratio > noticeable or ratio < 1.0 / noticeable:
+        size = "small" if ratio > 1.0 else "large"
+        cause = f"its noise is {'stated' if stated else 'taken'} too {size}"
+        return [f"{name}: innovations are {ratio:.2g} times as large as expected: {cause}"]
     if first > correlated:
-        return [f"{name}: innovations are correlated ({first:.2f}): {process} is too small, or the sensor has a bias"]
+        return [f"{name}: innovations are correlated ({first:.2f}): {process}, or the sensor has a bias"]
     return []
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.montecarlo.sampling import INPUT
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import BOOKS, TIME, steep, words
 from gnc.scenarios.missions.verdict import judge_campaign
 from gnc.scenarios.report.flight_page import TAKES, badge, causes_chapter, flown_chapter, verdict_chapter
 from gnc.scenarios.report.page import Chapter, Page, Plot, Series, Table
+from gnc.scenarios.report.panels import BOOKS, TIME, steep, words
 
 if TYPE_CHECKING:
     from xarray import Dataset

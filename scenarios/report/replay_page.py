@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from gnc.scenarios.replay import curves, told
-from gnc.scenarios.replay.curves import AXES, Curve, NisCurve
-from gnc.scenarios.replay.kept import Kept, load
-from gnc.scenarios.report.page import Badge, Body, Chapter, Page, Plot, Scene, Series, Table
+from gnc.scenarios.replay.curves import AXES
+from gnc.scenarios.replay.folder import Kept, load
+from gnc.scenarios.report.page import Badge, Body, Chapter, Page, Scene, Table
 
-TIME = "time [s]"
 SIZE_M = np.array([1.5, 1.1, 0.7])  # of the box that stands for the body; a log does not tell its size
 GREY = "#9aa4b2"
 RANGE = "Plots of the motion keep to the range of all but the first tenth of the log; estimates.nc has everything."
@@ -32,13 +31,12 @@ def page(folder: Path) -> Page:
     kept = load(folder)
     outcome = kept.outcome
     subtitle = f"{outcome['filter']}, {outcome['estimates']} estimates over {outcome['span_s']:.6g} s"
-    plots = [plot for curve in curves.states(kept) for plot in _state_plots(curve)]
-    innovations = [_nis_plot(curve) for curve in curves.nis(kept)]
+    plots = [plot for curve in curves.states(kept) for plot in curves.plots(curve, apart=True)]
     data, sensors, *rest = _tables(outcome)
     shown = _scene(kept)
     story = [
         Chapter("What is in the log", "", [data]),
-        Chapter("Is the filter honest?", " ".join(told.sentences(outcome)), [sensors, *rest], innovations),
+        Chapter("Is the filter honest?", " ".join(told.sentences(outcome)), [sensors, *rest], curves.nis(kept)),
         Chapter("What it estimates", RANGE, plots=plots),
         Chapter("The motion", shown.caption if shown else "", scene=shown),
     ]
@@ -77,28 +75,6 @@ def _truth_rows(truth: dict[str, Any]) -> list[tuple[str, Any]]:
 def _bias_rows(bias: dict[str, Any]) -> list[tuple[str, float, float]]:
     found = zip(np.degrees(bias["rad_s"]), np.degrees(bias["sigma_rad_s"]), strict=True)
     return [(AXES[k % 3], float(value), float(sigma)) for k, (value, sigma) in enumerate(found)]
-
-
-def _state_plots(curve: Curve) -> list[Plot]:
-    """Return one plot for each axis with its bound, or one for all three if there is none."""
-    low, high = curves.limits(curve) or (-np.inf, np.inf)
-    y = None if curve.y is None else np.where((curve.y >= low) & (curve.y <= high), curve.y, np.nan)
-    lines = [] if y is None else [Series(axis, y[:, i]) for i, axis in enumerate(AXES)]
-    if curve.bound is None:
-        return [Plot(curve.title, TIME, f"[{curve.unit}]", curve.t, lines)]
-    centre = np.zeros_like(curve.bound) if curve.about_zero or curve.y is None else curve.y
-    lower, upper = np.clip(centre - curve.bound, low, high), np.clip(centre + curve.bound, low, high)
-    found = []
-    for i, axis in enumerate(AXES):
-        series = [Series("3 sigma", None, "band", lower=lower[:, i], upper=upper[:, i]), *lines[i : i + 1]]
-        found.append(Plot(f"{curve.title}, {axis}", TIME, f"[{curve.unit}]", curve.t, series))
-    return found
-
-
-def _nis_plot(curve: NisCurve) -> Plot:
-    band = Series("95 % band", None, "band", lower=curve.lo, upper=curve.hi)
-    title = f"NIS of {curve.sensor}, {curve.size} numbers"
-    return Plot(title, TIME, "", curve.t, [band, Series("mean NIS", curve.mean)])
 
 
 def _scene(kept: Kept) -> Scene | None:

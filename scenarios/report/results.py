@@ -14,7 +14,7 @@ from gnc.errors import InputError
 from gnc.files import read_json, read_text, replacing
 from gnc.scenarios.missions.flight import Flight
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.replay.kept import ESTIMATES
+from gnc.scenarios.replay.folder import ESTIMATES
 from gnc.scenarios.report import campaign_page, flight_page, replay_page
 from gnc.scenarios.report.page import Page, Shown, document, write_page
 from gnc.scenarios.run import CONFIG, HISTORY, METRICS, TABLE, report

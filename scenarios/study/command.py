@@ -135,6 +135,7 @@ def _of_mission(
     """Study a mission in closed loop."""
     from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
+    from gnc.scenarios.progress import bar
     from gnc.scenarios.study import missions, options
 
     wanted, sensors, controller, flights, settings = words
@@ -143,8 +144,8 @@ def _of_mission(
     asked, rates_hz = missions.requirement(flown, wanted), options.numbers("--rates", rates)
     kinds = filters.split(",") if filters else []
     how = {"sensors": tuple(filter(None, sensors.split(","))), "controller": controller, "flights": flights}
-    with _progress(len(rates_hz) * max(len(kinds), 1)) as step:
-        points = list(missions.study(flown, rates_hz, kinds, asked, trials=trials, progress=step, **how))
+    with bar(f"{len(rates_hz) * max(len(kinds), 1)} points") as step:
+        points = missions.study(flown, rates_hz, kinds, asked, out, trials=trials, progress=step, **how)
     files = missions.write(points, flown, asked, out)
     if not as_json:
         missions.show(points)

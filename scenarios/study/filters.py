@@ -14,7 +14,7 @@ from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.map_estimate import MapEstimate
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.midpoint_dqekf import MidpointDqEkf
-from gnc.estimators.sigma_points import SigmaDqEkf, SigmaMekf
+from gnc.estimators.sigma_filters import SigmaDqEkf, SigmaMekf
 from gnc.estimators.standard_mekf import StandardMekf
 from gnc.estimators.usque import Usque
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Judged
 from gnc.scenarios.missions.requirements.statistic import StatisticPart
 from gnc.scenarios.plots import COLOURS, save_figure
+from gnc.scenarios.sweep.sweep import outcomes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +46,7 @@ class Point:
     nees: float  # over its nominal value
     lost: int
     linear: bool
-    why: str  # it fails, or nothing
+    why: str = ""  # it fails, or nothing
 
 
 def requirement(mission: Mission, name: str | None) -> str:
@@ -71,30 +73,33 @@ def settings(mission: Mission, rate_hz: float, sensors: Sequence[str], controlle
 
 
 def study(
-    mission: Mission, rates_hz: Sequence[float], filters: Sequence[str], name: str, *, sensors: Sequence[str] = (),
-    controller: bool = False, trials: int = 100, flights: int = 4, progress: Callable[[str], None] = lambda what: None,
-) -> Iterator[Point]:  # fmt: skip
-    """Measure every filter at every rate; all missions are built first, so that bad input shows itself."""
-    kinds = list(filters) or [""]
-    changes = {
-        (kind, rate): [
-            *settings(mission, rate, sensors, controller),
-            *(f"software.{craft}.navigation.kind={kind!r}" for craft in mission.software if kind),
-        ]
-        for kind in kinds
-        for rate in rates_hz
-    }
-    built = {key: override(mission, change) for key, change in changes.items()}
+    mission: Mission, rates_hz: Sequence[float], filters: Sequence[str], name: str, folder: Path, *,
+    sensors: Sequence[str] = (), controller: bool = False, trials: int = 100, flights: int = 4, workers: int = 2,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Point]:  # fmt: skip
+    """Measure every filter at every rate, points as in a sweep: built first, kept in the folder."""
     own = next(iter(flat(mission)[k] for k in flat(mission) if k.endswith("navigation.kind"))).strip('"')
-    for (kind, rate), one in built.items():
-        progress(f"{kind or own} at {rate:g} Hz")
-        yield _point(one, kind or own, rate, name, trials, flights)
+    cases = [(kind, rate) for kind in filters or [own] for rate in rates_hz]
+    changes = [
+        [
+            *settings(mission, rate, sensors, controller),
+            *(f"software.{craft}.navigation.kind={kind!r}" for craft in mission.software if kind != own),
+        ]
+        for kind, rate in cases
+    ]
+    missions = [override(mission, change) for change in changes]
+    measure = partial(_measured, name=name, trials=trials, flights=flights)
+    tag = f"sample-rate-{name}-{trials}-{flights}"
+    made = outcomes(missions, measure, tag, folder, workers, progress)
+    points = [Point(kind, rate, **numbers) for (kind, rate), numbers in zip(cases, made, strict=True)]
+    return [p if p.margin >= 0.0 and not p.lost else replace(p, why=_why(p)) for p in points]
 
 
-def _point(mission: Mission, kind: str, rate_hz: float, name: str, trials: int, flights: int) -> Point:
+def _measured(mission: Mission, name: str, trials: int, flights: int) -> dict[str, Any]:
+    """Return the numbers of a point, by the names of its fields."""
     part: Any = mission.requirements[name]
     flight = mission.fly(trials)
-    judged = Judged(flight.mission, flight.signals, {}, dict(flight.verdict.lost))
+    judged = Judged(flight.mission, flight.recorded, {}, dict(flight.verdict.lost))
     counted = judged.value(parse(part.when or "t >= 0")).astype(bool) & judged.kept[:, None]
     pointing, knowledge = (_rms(judged, counted, s) for s in ("pointing_error_deg", "knowledge_error_deg"))
     nees = _rms(judged, counted, "nees", mean=True)
@@ -104,9 +109,11 @@ def _point(mission: Mission, kind: str, rate_hz: float, name: str, trials: int, 
     bound = _bound(found, name)
     lost, limit = len(flight.verdict.lost), float(part.at_most)
     margin = limit / np.nanmax([predicted, flown]) - 1.0
-    linear = abs(predicted / flown - 1.0) <= AGREES
-    point = Point(kind, rate_hz, predicted, flown, limit, margin, pointing, knowledge, bound, nees, lost, linear, "")
-    return point if margin >= 0.0 and not lost else replace(point, why=_why(point))
+    return {
+        "covariance": predicted, "monte_carlo": flown, "limit": limit, "margin": float(margin),
+        "pointing_rms_deg": pointing, "knowledge_rms_deg": knowledge, "bound_deg": bound, "nees": nees, "lost": lost,
+        "linear": bool(abs(predicted / flown - 1.0) <= AGREES),
+    }  # fmt: skip
 
 
 def _bound(found: Covariance, name: str) -> float:

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from gnc.scenarios.study.sample_rate import Point
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MARKERS, LINES = "os^DvPX<>", ("-", "--", "-.", ":")
 HEADER = ("filter", "rate [Hz]", "turn [deg]", "RMS [deg]", "bound [deg]", "ratio", "NEES", "95 % band", "lost")
 
 
@@ -61,20 +62,35 @@ def write(points: Sequence[Point], folder: Path) -> list[Path]:
 
 
 def draw(figure: Figure, points: Sequence[Point]) -> None:
-    """Draw RMS error over the rate on logarithmic axes, and NEES below it."""
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    """Draw RMS errors of attitude and position over the rate on logarithmic axes, and NEES below them."""
+    drawn = [("attitude [deg]", "deg", 1.0), ("position [mm]", "m", 1e3)][: 1 if points[0].rms_m is None else 2]
+    *above, bottom = figure.subplots(len(drawn) + 1, 1, sharex=True, height_ratios=[2] * len(drawn) + [1.2])
     names = list(dict.fromkeys(p.filter for p in points))
-    for name, colour in zip(names, COLOURS, strict=False):
+    for k, name in enumerate(names):
         own = [p for p in points if p.filter == name and np.isfinite(p.rms_deg)]
         rates = [p.rate_hz for p in own]
-        top.loglog(rates, [p.rms_deg for p in own], "o-", color=colour, label=name, ms=4)
-        bottom.loglog(rates, [p.nees for p in own], "o-", color=colour, ms=4)
-    bounds = {p.rate_hz: p.bound_deg for p in points}
-    top.loglog(list(bounds), list(bounds.values()), "k--", label="Cramer-Rao bound")
+        style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "mfc": "none"}
+        style |= {
+            "ms": 10.0 - 7.0 * k / len(names),
+            "ls": LINES[k % len(LINES)],
+        }  # those that tie show inside each other
+        for axes, (_, unit, scale) in zip(above, drawn, strict=True):
+            axes.loglog(rates, [scale * getattr(p, f"rms_{unit}") for p in own], label=name, **style)
+        bottom.loglog(rates, [p.nees for p in own], **style)
+    for axes, (what, unit, scale) in zip(above, drawn, strict=True):
+        bounds = {p.rate_hz: scale * getattr(p, f"bound_{unit}") for p in points}
+        axes.loglog(list(bounds), list(bounds.values()), "k-", lw=0.8, label="Cramer-Rao bound")
+        axes.set_ylabel(f"RMS of {what}")
     lows, highs = np.array([p.nees_band for p in points if np.isfinite(p.nees_band[0])]).T
     bottom.axhspan(lows.max(), highs.min(), color="k", alpha=0.15, label="95 % band of an honest filter")
-    top.set_ylabel("RMS attitude error [deg]")
     bottom.set(xlabel="sample rate [Hz]", ylabel="mean NEES")
-    for axes in (top, bottom):
+    for axes in (*above, bottom):
         axes.grid(which="both", alpha=0.25)
+        axes.yaxis.set_major_formatter("{x:g}")
+        low, high = axes.get_ylim()
+        axes.yaxis.set_minor_formatter("{x:g}" if high < 10.0 * low else "")
+    rates = sorted({p.rate_hz for p in points})
+    bottom.set_xticks(rates, [f"{rate:.3g}" for rate in rates])
+    bottom.set_xticks([], minor=True)
+    for axes in (above[0], bottom):
         axes.legend(fontsize=8)

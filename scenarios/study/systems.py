@@ -186,7 +186,7 @@ def arm() -> Tree:
 
 def tree_field(tree: Tree) -> Kernel:
     """Return the vector field of a tree of joints R, P, C, U with its springs and dampers. Source: DQMB eq. (50)."""
-    walk, D, B = whole_tree(tree.links, (False,) * len(tree.links)), tree.freedoms, len(tree.bodies)
+    walk, D, B = whole_tree(tree.links, ()), tree.freedoms, len(tree.bodies)
     sizes = [len(joint.type.zero) for joint in tree.joints]
 
     def field(dq, twist, *more):

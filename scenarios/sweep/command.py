@@ -40,7 +40,8 @@ def sweep(
     folder = out or Path("out", "sweep", mission.name)
     way = sweeping.Way(by, trials, flights)
     with progress.bar(f"{len(chosen)} points") as moved:
-        outcomes = list(sweeping.sweep(mission, axes, chosen, way, folder, workers, moved))
+        missions = sweeping.built(mission, axes, chosen)
+        outcomes = list(sweeping.outcomes(missions, way.measure, way.tag, folder, workers, moved))
     data, names = show.dataset(axes, chosen, outcomes, grid=not latin), show.asked(mission, outcomes)
     files = show.write(folder, mission, data, axes, names)
     if as_json:

@@ -11,12 +11,10 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,8 @@ from gnc.config import digest, flat, override
 from gnc.errors import InputError
 from gnc.files import read_json, replacing
 from gnc.montecarlo import identity
+from gnc.scenarios.covariance.analysis import covariance, mapping
+from gnc.scenarios.covariance.predict import predictions
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.run import make_directory, try_directory
 from gnc.scenarios.trials import MissionFlight
@@ -108,51 +108,56 @@ class Way:
     trials: int = 100
     flights: int = 4
 
+    @property
+    def tag(self) -> str:
+        """What outcomes of this way are kept under."""
+        return f"{self.by}-{self.trials}-{self.flights}"
+
     def measure(self, mission: Mission) -> dict[str, float]:
         """Return the value of every requirement, and the probability that a trial meets each."""
         if self.by == "monte-carlo":
             flight = mission.fly(self.trials, judged_only=True)
             success = {"success": float(flight.verdict.success.mean())}
             return {**{k: float(v) for k, v in flight.verdict.metrics.items()}, **success}
-        from gnc.scenarios.covariance import analysis, predict
-
-        found = analysis.covariance(mission, most=self.flights, workers=0)
-        told, _ = predict.predictions(found, derivatives=False)
+        told, _ = predictions(covariance(mission, most=self.flights, workers=0), derivatives=False)
         met = {f"P({p.name})": p.probability for p in told if np.isfinite(p.probability)}
         return {**{p.name: float(p.value) for p in told}, **met}
 
 
-def _measured(way: Way, folder: Path, mission: Mission) -> dict[str, float]:
+Measure = Callable[[Mission], dict[str, Any]]
+
+
+def _measured(measure: Measure, tag: str, folder: Path, mission: Mission) -> dict[str, Any]:
     """Measure a point, or read what the same software has measured before."""
     software = json.dumps(identity.software(MissionFlight(mission, mission.run.seed)), sort_keys=True)
     code = hashlib.sha256(software.encode()).hexdigest()[:12]
-    path = folder / f"{way.by}-{way.trials}-{way.flights}-{digest(mission)[:20]}-{code}.json"
+    path = folder / f"{tag}-{digest(mission)[:20]}-{code}.json"
     with suppress(InputError):  # not there, or damaged: measured again
         stored = read_json(path, 1 << 20, "a point of a sweep")
         if isinstance(stored, dict):
             return stored
-    outcome = way.measure(mission)
+    outcome = measure(mission)
     make_directory(folder)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(outcome), encoding="utf-8")
     return outcome
 
 
-def sweep(
-    mission: Mission, axes: Sequence[Axis], chosen: Sequence[tuple[Any, ...]], way: Way, folder: Path, workers: int,
+def outcomes(
+    missions: Sequence[Mission], measure: Measure, tag: str, folder: Path, workers: int,
     progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Mapping[str, float]]:  # fmt: skip
-    """Give what every point is worth, in order; all points are built first, so that bad input shows itself."""
-    settings = [[s for axis, v in zip(axes, point, strict=True) for s in axis.settings(v)] for point in chosen]
-    missions = [override(mission, one) for one in settings]
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Give what every mission is worth, in order; what is measured is kept in the folder under a tag."""
     store = folder / "points"
     try_directory(store)
-    job = partial(_measured, way, store)
-    if workers < 2:
-        results: Iterator[Any] = map(job, missions)
-    else:
-        results = ProcessPoolExecutor(workers, get_context("spawn")).map(job, missions)
-    for done, outcome in enumerate(results, 1):
-        if progress is not None:
-            progress(done, len(missions))
-        yield outcome
+    with mapping(workers if workers > 1 else 0) as mapped:
+        for done, outcome in enumerate(mapped(partial(_measured, measure, tag, store), missions), 1):
+            if progress is not None:
+                progress(done, len(missions))
+            yield outcome
+
+
+def built(mission: Mission, axes: Sequence[Axis], chosen: Sequence[tuple[Any, ...]]) -> list[Mission]:
+    """Return the mission of every point, so that bad input shows itself before anything flies."""
+    settings = [[s for axis, v in zip(axes, point, strict=True) for s in axis.settings(v)] for point in chosen]
+    return [override(mission, one) for one in settings]

@@ -9,6 +9,9 @@ from tests.docs import pages
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = {
     "cluster.md",
+    "error_budget.md",
+    "flight_code.md",
+    "logs.md",
     "monte_carlo.md",
     "own_controller.md",
     "own_potential.md",

@@ -14,6 +14,7 @@ from gnc.estimators.extra_states import SteadyTorque
 from gnc.estimators.initialise import attitude_covariance
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.process_model import Automatic
+from gnc.integrators.table import attitude_method
 from gnc.linalg import inv3
 from gnc.models.sensors import StarTracker, VectorSensor
 from gnc.models.sensors.interface import Measurement
@@ -79,6 +80,30 @@ def test_where_a_constant_has_no_gradient_of_its_own_the_chart_lets_go_of_it(ine
     assert np.isfinite(g).all() and np.abs(g).max() < 1.1
 
 
+@pytest.mark.parametrize("axis", [0, 2])
+def test_the_frequency_of_a_spin_is_that_of_its_energy_and_not_of_its_length(axis) -> None:
+    # By Jacobi's elliptic functions, nutating by 1.4 deg and not at all, with the same length or the same energy.
+    still, nutating = 0.4 * np.eye(3)[axis], 0.4 * np.eye(3)[axis] + 0.01 * np.roll([0.0, 0.7, 0.7], axis)
+    by_length = nutating * (0.4 / np.linalg.norm(nutating))
+    by_energy = nutating * np.sqrt((still**2 / np.diag(J)).sum() / (nutating**2 / np.diag(J)).sum())
+    angles = []
+    for P in (still, by_length, by_energy):
+        q = attitude_method("exact").step(NO_TURN, P, NONE, J, NONE, 120.0)[0]
+        angles.append(2.0 * np.arctan2(q[1 + axis], q[0]))
+    apart = [abs((angle - angles[0] + np.pi) % (2.0 * np.pi) - np.pi) for angle in angles[1:]]
+    assert apart[0] > 1e-3 and apart[1] < 0.1 * apart[0]
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_the_chart_keeps_the_energy_of_a_spin(axis) -> None:
+    # Of a nutation that is not known, the energy changes as its gradient says: of first order in d, for any d.
+    P, C = 0.4 * np.eye(3)[axis], 1e-4 * np.eye(6)
+    d = np.concatenate([NONE, np.roll([0.0, 0.02, 0.01], axis)])
+    before, after = (kept(p, NONE, J)[0] for p in (P, moved(NO_TURN, P, d, C, J, NONE)[1]))
+    bent = kept(P + d[3:], NONE, J)[0] - before
+    assert abs(after[1] - before[1]) < 0.05 * abs(bent[1])
+
+
 # The filter
 
 
@@ -98,9 +123,10 @@ def score(mekf, problem, rate_hz, trials, seed, joint=True):
         (Tumble(duration_s=300.0), 0.05),
         (Tumble(sigma_deg=1.1 / 3600.0), 0.2),
         (Tumble(w0_deg_s=(0.05, 8.0, 0.05)), 0.1),
+        (Tumble(w0_deg_s=(0.05, 0.05, 8.0), duration_s=1800.0), 0.1),
         (Tumble(prior_deg_s=4.0), 0.2),
     ],
-    ids=["half an hour", "175 deg per sample", "arc seconds", "unstable axis", "rate unknown"],
+    ids=["half an hour", "175 deg per sample", "arc seconds", "unstable axis", "spin", "rate unknown"],
 )
 def test_it_is_honest_and_at_the_bound_where_the_usual_filter_is_not(problem, rate_hz) -> None:
     # False alarm 0.1 % each for NEES; the RMS of 200 trials scatters by 2.5 %, four sigma are 10 %.

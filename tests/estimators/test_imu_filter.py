@@ -2,8 +2,12 @@ import numpy as np
 import pytest
 
 from gnc import quaternion
-from gnc.estimators import imu_kernels as k
+from gnc.estimators import imu_layout as k
+from gnc.estimators.imu_algebra import backward, forward
+from gnc.estimators.imu_backward import go_back
 from gnc.estimators.imu_filter import ImuFilter, aligned, empty_trace, first_state, passed, surveyed
+from gnc.estimators.imu_kernels import strapdown
+from gnc.estimators.imu_magnetometer import look
 from gnc.estimators.imu_rest import RestSurvey, resting
 from gnc.estimators.imu_smoother import smoothed
 from tests.estimators.imu_motion import BIAS, motion
@@ -52,7 +56,7 @@ def difference(a, b):
     return np.concatenate([quaternion.log(quaternion.mul(a.q, quaternion.conj(b.q))), (a.x - b.x)[3:]])
 
 
-SETTINGS = ImuFilter(0.005, surveyed(motion(duration=30.0).rows, 0.005))._settings()
+SETTINGS = ImuFilter(0.005, surveyed(motion(duration=30.0).rows, 0.005)).settings
 
 
 def test_the_magnetometers_jacobian_is_that_of_its_residual_where_the_field_is_the_expected_one():
@@ -60,12 +64,12 @@ def test_the_magnetometers_jacobian_is_that_of_its_residual_where_the_field_is_t
     state.x[k.D : k.HI] = state.x[k.E :] = 0.0
     mag = quaternion.inverse_rotate(state.q, np.array([0.0, 20.0, -40.0])) + state.x[k.HI : k.E]
     H, y = np.empty((3, k.N)), np.empty(3)
-    k.look(state, SETTINGS, w, mag, H, y)
+    look(state, SETTINGS, w, mag, H, y)
     np.testing.assert_allclose(y, 0.0, atol=1e-12)
     for i in range(k.N):
         ends = [np.empty(3), np.empty(3)]
         for end, sign in zip(ends, (-1.0, 1.0), strict=True):
-            k.look(moved(state, sign * STEP * np.eye(k.N)[i]), SETTINGS, w, mag, np.empty((3, k.N)), end)
+            look(moved(state, sign * STEP * np.eye(k.N)[i]), SETTINGS, w, mag, np.empty((3, k.N)), end)
         np.testing.assert_allclose((ends[0] - ends[1]) / (2 * STEP), H[:, i], atol=1e-6)
 
 
@@ -75,12 +79,12 @@ def test_the_transition_of_a_block_is_that_of_the_strapdown_to_first_order_in_th
 
     def end(state):
         state = k.State(*(np.array(part) for part in state))
-        k.strapdown(state, w - state.x[k.B : k.V], acc, dt, True, np.empty((3, 3)))
+        strapdown(state, w - state.x[k.B : k.V], acc, dt, True, np.empty((3, 3)))
         return state
 
     nominal = end(start)
     F = np.eye(k.N)
-    k.forward(F, nominal.SR, nominal.SF, np.array([dt, 1.0, 1.0]))
+    forward(F, nominal.SR, nominal.SF, np.array([dt, 1.0, 1.0]))
     for i in range(k.BA + 3):
         dx = STEP * np.eye(k.N)[i]
         numeric = difference(end(moved(start, dx)), end(moved(start, -dx))) / (2 * STEP)
@@ -91,8 +95,8 @@ def test_the_way_back_uses_the_transposed_transition():
     rng = np.random.default_rng(3)
     SR, SF, c = rng.standard_normal((3, 3)), rng.standard_normal((3, 3)), np.array([0.1, 0.9, 0.8])
     F, Ft = np.eye(k.N), np.eye(k.N)
-    k.forward(F, SR, SF, c)
-    k.backward(Ft, SR, SF, c)
+    forward(F, SR, SF, c)
+    backward(Ft, SR, SF, c)
     np.testing.assert_array_equal(F.T, Ft)
 
 
@@ -182,7 +186,7 @@ def test_bryson_frazier_agrees_with_the_normal_equations():
     rng, trace = np.random.default_rng(5), empty_trace(2)
     P0, F = np.diag(rng.uniform(0.5, 2.0, k.N)), np.eye(k.N)
     SR, SF, c = 0.3 * rng.standard_normal((3, 3)), 0.3 * rng.standard_normal((3, 3)), np.array([0.5, 0.9, 0.8])
-    k.forward(F, SR, SF, c)
+    forward(F, SR, SF, c)
     h, y, r = [rng.standard_normal(k.N) for _ in range(2)], rng.standard_normal(2), 0.5
     P, x = P0.copy(), np.zeros(k.N)
     for b in range(2):
@@ -199,7 +203,7 @@ def test_bryson_frazier_agrees_with_the_normal_equations():
     lam, Lam, dx, W = np.zeros(k.N), np.zeros((k.N, k.N)), np.zeros(6), np.zeros((6, 6))
     told = k.Told(*(np.zeros((2, *n)) for n in ((4,), (3,), (3,), (6, 6), (6,))), *[np.zeros(0)] * 4)
     told.q[:, 0] = 1.0
-    k.go_back(trace, lam, Lam, dx, W, told._replace(row=np.zeros(0, int), y=np.zeros((0, 3)), S=np.zeros((0, 3, 3))))
+    go_back(trace, lam, Lam, dx, W, told._replace(row=np.zeros(0, int), y=np.zeros((0, 3)), S=np.zeros((0, 3, 3))))
     H = np.stack([h[0], h[1] @ F])
     S = H @ P0 @ H.T + r * np.eye(2)
     best = P0 @ H.T @ np.linalg.solve(S, y)

@@ -5,9 +5,6 @@ from scipy.stats import chi2
 
 from gnc import quaternion
 from gnc.estimators import initialise
-from gnc.estimators.attitude_belief import lost
-from gnc.estimators.mekf import Mekf
-from gnc.models.states import AttitudeState
 
 RNG = np.random.default_rng(5)
 TRIALS = 4000
@@ -90,20 +87,3 @@ def test_parallel_vectors_mark_only_their_own_trial() -> None:
     q_IB, C = initialise.triad(r_I[:, 0], r_I[:, 1], r_I[:, 0], r_I[:, 1], 0.01, 0.01)
     assert np.isfinite(q_IB[0]).all() and np.isfinite(C[0]).all()
     assert np.isnan(q_IB[1]).all() and not np.isfinite(C[1]).all()
-
-
-def test_a_restart_takes_the_lost_trials_only_and_counts_them() -> None:
-    mekf = Mekf(np.diag([1.0, 2.0, 3.0]))
-    C = initialise.attitude_covariance(np.eye(3) * 1e-4, 0.01)
-    q_IB = attitudes(4)
-    belief = mekf.start(AttitudeState(q_IB, np.zeros((4, 3))), C, rho_B=np.array([0.1, 0.2, 0.3]))
-    broken = belief._replace(q_IB=np.where([[False], [True], [False], [True]], np.nan, belief.q_IB))
-    new = attitudes(8)[4:]
-    new[3] = np.nan  # no vectors were seen: stays lost
-    after = initialise.restart(mekf, broken, AttitudeState(new, np.zeros(3)), 2.0 * C)
-    assert lost(after).tolist() == [False, False, False, True]
-    assert after.recoveries.tolist() == [0.0, 1.0, 0.0, 0.0]
-    np.testing.assert_array_equal(after.q_IB[[0, 2]], belief.q_IB[[0, 2]])
-    np.testing.assert_array_equal(after.q_IB[1], new[1])
-    np.testing.assert_allclose(after.P_B[1], [0.1, 0.2, 0.3], rtol=1e-15)
-    np.testing.assert_allclose(mekf.covariance(after)[1], 2.0 * C, rtol=1e-14)

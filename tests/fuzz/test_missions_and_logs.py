@@ -8,10 +8,10 @@ import typer
 
 from gnc.config import dump
 from gnc.scenarios import cli, exits
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.missions.flight import fly
 from gnc.scenarios.missions.load import builtin, read
 from gnc.scenarios.replay.command import replay
-from gnc.scenarios.replay.log_writer import write_log
 from tests.fuzz.mutants import mutant
 from tests.scenarios.replay import flights
 
@@ -70,7 +70,7 @@ def attack_logs(folder, capsys, cases: int) -> None:
         toml = flight.toml if case % 3 else mutant(flight.toml, f"config {case}")
         (folder / "filter.toml").write_text(toml, encoding="utf-8", errors="replace")
         with pytest.MonkeyPatch.context() as quick:
-            quick.setattr("gnc.scenarios.replay.show.write", lambda *_: [])  # figures and page take most of the time
+            quick.setattr("gnc.scenarios.replay.folder.write", lambda *_: [])  # figures and page take most of the time
             code = outcome(lambda _: _replayed(path, folder), capsys)
         if code == 2:
             assert not out.exists(), f"case {case}"

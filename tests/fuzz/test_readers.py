@@ -11,8 +11,9 @@ from scipy.io import savemat
 from gnc.errors import InputError
 from gnc.files import read_json, read_regular, read_text
 from gnc.models.multibody import urdf
-from gnc.scenarios.replay import array_tables, told
-from gnc.scenarios.replay.tables import open_log
+from gnc.scenarios.logs import array_tables
+from gnc.scenarios.logs.tables import open_log
+from gnc.scenarios.replay import told
 from gnc.scenarios.report import results
 
 

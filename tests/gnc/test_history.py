@@ -4,6 +4,8 @@ import pytest
 from gnc import history
 from gnc.errors import InputError
 from gnc.history import History, Signal
+from gnc.labelled import Table
+from gnc.netcdf import encoded
 
 SIGNALS = {
     "q_IB": Signal("1", "attitude"),
@@ -19,11 +21,11 @@ def recorded():
         kept.record(0.1 * k, {"q_IB": np.full((3, 4), k), "error": np.arange(3.0) + k, "sun": np.full(3, k)})
         if k % 2 == 0:
             kept.record(0.1 * k, {"stored": np.full((3, 2), -k)}, "time_wheel")
-    return kept.dataset([4, 7, 9], seed=3)
+    return kept.table([4, 7, 9], seed=3)
 
 
 def test_signals_have_labels_units_and_their_own_clock():
-    data = recorded()
+    data = recorded().dataset()
     assert data["q_IB"].dims == ("trial", "time", "wxyz") and data["stored"].dims == ("trial", "time_wheel", "wheel")
     assert data["sun"].dims == ("time", "xyz")
     assert data["error"].attrs == {"units": "deg", "long_name": "an error"}
@@ -37,7 +39,7 @@ def test_a_file_gives_back_what_was_written_and_the_same_bytes_each_time(tmp_pat
     history.save(data, tmp_path / "b.nc")
     assert (tmp_path / "a.nc").read_bytes() == (tmp_path / "b.nc").read_bytes()
     again = history.load(tmp_path / "a.nc")
-    assert again.equals(data)
+    assert again.equals(data.dataset()) and again.equals(Table.of(again).dataset())
     assert again.attrs["seed"] == 3 and again["stored"].attrs["units"] == "N m s"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nc", "b.nc"]
 
@@ -49,3 +51,20 @@ def test_a_damaged_file_is_told_in_one_line(tmp_path, kept):
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(InputError, match="damaged"):
         history.load(path)
+
+
+def test_text_tests_and_whole_numbers_are_read_back_by_xarray(tmp_path):
+    data = {
+        "reason": ("trial", np.array(["", "gyro é", "a longer one"])),
+        "success": ("trial", np.array([True, False, True])),
+        "count": ("trial", np.array([1, -2, 2**31 - 1])),
+        "single": (("trial", "xyz"), np.arange(9, dtype=np.float32).reshape(3, 3)),
+    }
+    labels = {"trial": np.array([4, 7, 9], np.int32), "xyz": list("xyz")}
+    table = Table(data, labels, {"seed": 3, "scale": 0.5, "a": ""})
+    history.save(table, tmp_path / "a.nc")
+    again = history.load(tmp_path / "a.nc")
+    assert again.equals(table.dataset())
+    assert again["success"].dtype == bool and again["single"].dtype == np.float32 and again.attrs == table.attrs
+    with pytest.raises(ValueError, match="too large"):
+        encoded(Table({"n": ("k", np.array([2**31]))}, {}))

@@ -11,12 +11,14 @@ from gnc.scenarios.missions.sections import Software
 
 def run(values, when, keep="", for_s=0.0, period=1.0):
     """Return the mode after each value of rate_deg_s, of a guard from mode 0 to mode 1."""
-    one = modes.guard((0, 1), parse(when), keep, for_s, {})
+    one = modes.guard(((0, 0), 1), parse(when), keep, for_s, {})
     mode, entered, held, longest, found = 0.0, 0.0, 0.0, 0.0, []
     for k, value in enumerate(values):
         holds = one.kernel(np.array([value]))
         numbers = one.source, one.target, one.for_s, period, k * period
-        mode, entered, held, longest = modes.step(mode, mode, entered, holds, held, longest, *map(float, numbers))
+        mode, entered, held, longest = modes.step(
+            mode, mode, entered, holds, held, longest, *(np.array(x, float) for x in numbers)
+        )
         found.append(float(mode))
     return found, float(longest), float(entered)
 
@@ -42,8 +44,8 @@ def test_what_software_cannot_know_is_refused_with_what_it_can():
     words = modes.words_of(["tracker"], ["wheels"])
     for name in ("sat.pointing_error_deg", "tracker.used", "wheels.nis"):
         with pytest.raises(InputError, match="is not known to software"):
-            modes.guard((0, 1), parse(f"{name} > 1"), "", 0.0, words)
-    assert modes.guard((0, 1), parse("tracker.age_s > 1 and wheels.excluded > 0"), "", 0.0, words).names
+            modes.guard(((0, 0), 1), parse(f"{name} > 1"), "", 0.0, words)
+    assert modes.guard(((0, 0), 1), parse("tracker.age_s > 1 and wheels.excluded > 0"), "", 0.0, words).names
 
 
 def test_a_time_line_becomes_a_condition_on_one_command():

@@ -31,7 +31,7 @@ def five():
 def meets(flight):
     signals = flight.signals
     assert failed(flight.verdict) == [] and not flight.verdict.lost
-    assert (signals["chaser.phase"].values[:, -1] == 4).all()
+    assert (signals["chaser.mode"].values[:, -1] == 4).all()
     r = signals["chaser.r_IB_m"].values[:, -1] - signals["target.r_IB_m"].values[:, -1]
     assert np.abs(np.linalg.norm(r, axis=-1) - 1.0).max() < 0.03
 
@@ -42,12 +42,12 @@ def test_the_short_form_meets_its_requirements(five):
     assert refused > 0 and missing > 0 and used > 10 * refused
 
 
-def test_phases_are_recorded_by_name_and_conditions_may_ask_for_them(five):
-    labels = five.signals["chaser.phase"].attrs["labels"].split(", ")
+def test_legs_are_modes_recorded_by_name_and_conditions_may_ask_for_them(five):
+    labels = five.signals["chaser.mode"].attrs["labels"].split(", ")
     assert labels[:5] == ["station", "closing", "synchronising", "approaching", "holding"]
     held = five.verdict.per_trial["hold_position_rms_mm"]
     one = five.signals.isel(trial=0)
-    error = 1e3 * np.linalg.norm(one["chaser.position_error_m"].values, axis=-1)[one["chaser.phase"].values == 4.0]
+    error = 1e3 * np.linalg.norm(one["chaser.position_error_m"].values, axis=-1)[one["chaser.mode"].values == 4.0]
     assert held[0] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-12)
 
 

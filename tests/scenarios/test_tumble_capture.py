@@ -41,6 +41,12 @@ def test_none_is_lost_at_both_process_noises(seed, psd):
     assert failed(flight.verdict) == [] and flight.verdict.lost == {}
 
 
+@pytest.mark.parametrize("trials", range(1, 14))
+def test_any_number_of_trials_is_compiled_even_one_that_is_the_length_of_a_vector(trials):
+    flight = mission("run.duration_s=2.0").fly(trials, 31)
+    assert flight.signals.attrs["uncompiled"] == ""
+
+
 def test_filters_of_one_step_do_worse_and_those_that_divide_their_steps_tie():
     settings = [
         "software.body.transitions.0.when=t >= 200",

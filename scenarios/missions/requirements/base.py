@@ -16,7 +16,7 @@ from gnc.parts import Part
 from gnc.typing import Array, Mask
 
 if TYPE_CHECKING:
-    from xarray import Dataset
+    from gnc.labelled import Signals
 
 TIME = ("trial", "time")
 
@@ -67,10 +67,10 @@ class Judged:
     """A flight as requirements look at it."""
 
     mission: Any
-    flight: Dataset
+    flight: Signals
     modes: Mapping[str, Sequence[str]]  # craft -> names of its modes
     lost: dict[int, str]
-    fly: Callable[[Mapping[str, Any], frozenset[str]], Dataset] | None = None  # the same trials with other software
+    fly: Callable[[Mapping[str, Any], frozenset[str]], Signals] | None = None  # the same trials with other software
 
     @property
     def trials(self) -> Array:
@@ -96,7 +96,8 @@ class Judged:
             if f"{craft}.mode" not in self.flight or len(self.modes.get(craft, ())) < 2:
                 continue
             mode, since = self.mode(craft, i, -1)
-            ways = [(k, way) for k, way in enumerate(software.ways) if getattr(way, "from") in (mode, "*")]
+            here = self.modes[craft].index(mode)
+            ways = [(k, way) for k, way in enumerate(software.ways) if here in software.places[getattr(way, "from")]]
             guards = [self._waited(craft, i, k, way) for k, way in ways if way.to != mode]
             told.append(f"{craft} is in mode {mode}{since}" + (f", as {' and '.join(guards)}" if guards else ""))
             if f"{craft}.search" in self.flight:
@@ -113,9 +114,11 @@ class Judged:
         return self.modes[craft][int(here[k])], f" since {time[first]:g} s" if first else ""
 
     def _waited(self, craft: str, i: int, k: int, way: Any) -> str:
-        """Say that a guard was never true, or not for long enough."""
+        """Say that a guard was never true, or not for long enough, or in an earlier time of the mode only."""
         name = f"{craft}.guard_s"
         held = float(self.flight[name].values[i, -1, k]) if name in self.flight else 0.0
+        if held and held >= way.for_s:
+            return f"{way.when} was true earlier, and not since"
         return f"{way.when} was true for {held:g} s of {way.for_s:g} s" if held else f"{way.when} was not true"
 
     def in_mode(self, i: int, k: int) -> str:
@@ -178,7 +181,7 @@ def no_data(name: str, bound: Any) -> Check:
     return Check(name, float("nan"), bound, False, "<=", "no data")
 
 
-def without_numbers(mission: Any, flight: Dataset, modes: Mapping[str, Sequence[str]]) -> dict[int, str]:
+def without_numbers(mission: Any, flight: Signals, modes: Mapping[str, Sequence[str]]) -> dict[int, str]:
     """Return the trials whose truth has no numbers from some time on, and the mode they were in."""
     lost: dict[int, str] = {}
     t = flight["time"].values
@@ -195,7 +198,7 @@ def without_numbers(mission: Any, flight: Dataset, modes: Mapping[str, Sequence[
     return lost
 
 
-def _mode(flight: Dataset, craft: str, modes: Mapping[str, Sequence[str]], i: int, k: int) -> str:
+def _mode(flight: Signals, craft: str, modes: Mapping[str, Sequence[str]], i: int, k: int) -> str:
     name = f"{craft}.mode"
     if name not in flight or len(modes.get(craft, ())) < 2:
         return ""

@@ -118,7 +118,10 @@ class StatisticPart(RequirementPart):
 
     def _counted(self, judged: Judged) -> tuple[Array, Array]:
         """Return the values (trials, times), and which of them count."""
-        values = judged.value(parse(self.signal)).astype(float)
+        values = judged.value(parse(self.signal))
+        if values.dtype.kind in "US":
+            raise InputError(f"signal = {self.signal!r}: is text; give a number, and ask for the text in `when`")
+        values = values.astype(float)
         counted = np.ones(values.shape, bool) if not self.when else judged.value(parse(self.when)).astype(bool)
         if values.ndim == 1:
             values, counted = values[:, None], counted if counted.ndim == 1 else np.ones_like(values, bool)

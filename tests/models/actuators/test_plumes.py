@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gnc.draws import Draws
+from gnc.errors import InputError
 from gnc.models.actuators.thrusters import ThrustersPart
 from gnc.models.craft.base import Site
 from gnc.models.craft.pose import PosePart
@@ -59,3 +60,32 @@ def test_a_craft_that_burns_its_propellant_obeys_the_rocket_equation():
     assert told["momentum_gap"][0] < 1e-12 and told["energy_gap"][0] < 1e-12
     centre = x.r_I[0] - told["r_IB_m"][0]
     np.testing.assert_allclose(centre, [0.3 * burnt / (50.0 - burnt), 0.0, 0.0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("fields", [{}, {"minimum_on_s": 0.01}, {"rise_s": 0.05, "fall_s": 0.08}])
+def test_thrust_ends_with_the_propellant_and_mass_stops_at_the_dry_mass(fields):
+    """10 N at 100 s of specific impulse take 0.0102 kg/s: 0.05 kg last 4.9 s, whatever the step, and give 49 N s."""
+    ends = []
+    for h in (0.1, 0.05):
+        jet = ThrustersPart(**ONE, specific_impulse_s=100.0, propellant_kg=0.05, **fields)
+        craft = PosePart(mass_kg=20.0, actuators={"jet": jet}).truth(
+            Site("sat", Draws(0, np.arange(2)), FreeSpace(), None, 0.1)
+        )
+        x = craft.start()
+        for k in range(round(10.0 / h)):
+            x = craft.step(x, (np.ones((2, 1)),), k * h, h)
+        ends.append(x.M[:, 3, 3])
+        told = craft.observe(x, (np.ones((2, 1)),), 10.0)
+        np.testing.assert_allclose(told["jet.impulse_Ns"], 0.05 * 9.80665 * 100.0, rtol=1e-12)
+        assert (told["jet.propellant_kg"] < 1e-15).all() and told["momentum_gap"].max() < 1e-9
+        speed = 9.80665 * 100.0 * np.log(20.0 / 19.95)  # Tsiolkovsky
+        np.testing.assert_allclose(x.chi_B[:, 3], speed, rtol=2e-4)
+    np.testing.assert_allclose(ends, 19.95, rtol=1e-12)
+
+
+def test_a_tank_as_heavy_as_the_craft_or_without_specific_impulse_is_refused():
+    site = Site("sat", Draws(0, np.arange(2)), FreeSpace(), None, 0.1)
+    for fields, says in (({"propellant_kg": 1.0}, "specific_impulse_s"), ({"propellant_kg": 30.0}, "mass_kg = 20")):
+        jet = ThrustersPart(**ONE, specific_impulse_s=None if "spec" in says else 100.0, **fields)
+        with pytest.raises(InputError, match=says):
+            PosePart(mass_kg=20.0, actuators={"jet": jet}).truth(site)

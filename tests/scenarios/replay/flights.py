@@ -25,9 +25,9 @@ from gnc.models.sensors import (
     VectorSensor,
 )
 from gnc.models.states import AttitudeState
+from gnc.scenarios.logs.log_writer import measured
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import measured
 from gnc.scenarios.replay.sensors import Observer, Surroundings
 from gnc.scenarios.replay.session import Session, connect
 

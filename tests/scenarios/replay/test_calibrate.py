@@ -6,7 +6,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from gnc import quaternion
-from gnc.scenarios.replay import calibration
+from gnc.estimators import calibration
 from gnc.scenarios.replay.calibrate_command import calibrate
 
 B, S = np.array([12.0, -7.0, 20.0]), np.array([[1.1, 0.05, -0.03], [0.05, 0.95, 0.02], [-0.03, 0.02, 1.0]])

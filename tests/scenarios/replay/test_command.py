@@ -14,9 +14,9 @@ import xarray
 
 from gnc.config.base import parse
 from gnc.errors import InputError
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import write_log
 from tests.scenarios.replay import flights
 
 
@@ -117,7 +117,7 @@ def test_a_wrong_unit_is_told_from_the_numbers(log, tmp_path):
     flight = flights.gyro_flight(150)
     columns = flight.columns | {f"gyro_{i}": 2e4 * flight.columns[f"gyro_{i}"] for i in range(3)}
     write_log(tmp_path / "log.csv", {"": columns})
-    assert "sensors.gyro.unit: rates up to " in refused(tmp_path / "log.csv", log[1], tmp_path)
+    assert "sensors.gyro.unit: numbers up to " in refused(tmp_path / "log.csv", log[1], tmp_path)
 
 
 def test_columns_that_are_no_quaternion_are_refused(log, tmp_path):
@@ -155,7 +155,7 @@ def test_a_wrong_word_in_the_configuration_is_one_line(log, tmp_path):
 def test_a_position_sensor_is_refused_by_an_attitude_filter(log, tmp_path):
     entry = '[[sensors]]\nname = "p"\nkind = "position"\ncolumns = ["t", "t", "t"]\nsigma_m = 1\n'
     (tmp_path / "f.toml").write_text(log[1].read_text() + entry)
-    assert "estimates none" in refused(log[0], tmp_path / "f.toml", tmp_path)
+    assert "gyro-mekf takes no position" in refused(log[0], tmp_path / "f.toml", tmp_path)
 
 
 def test_a_matlab_file_of_version_7_3_is_read_as_the_hdf5_that_it_is(tmp_path):
@@ -187,7 +187,7 @@ def test_arrays_with_several_columns_are_addressed_by_their_number(tmp_path):
 def test_a_package_that_is_not_installed_is_one_line_with_the_remedy(package, suffix, log, tmp_path, monkeypatch):
     write_log(tmp_path / f"log{suffix}", {"": flights.gyro_flight(5).columns})
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, "gnc.scenarios.replay.arrow_tables", raising=False)
+    monkeypatch.delitem(sys.modules, "gnc.scenarios.logs.arrow_tables", raising=False)
     assert f"need {package}: pip install gnc[logs]" in refused(tmp_path / f"log{suffix}", log[1], tmp_path)
 
 

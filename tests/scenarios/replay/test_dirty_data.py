@@ -7,7 +7,7 @@ import pytest
 
 from gnc import quaternion
 from gnc.errors import InputError
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.logs.log_writer import write_log
 from tests.scenarios.replay import flights
 from tests.scenarios.replay.flights import names
 
@@ -143,7 +143,7 @@ def test_a_single_wild_rate_is_saturated_and_a_log_full_of_them_is_a_wrong_unit(
     _, listed, _ = run(columns, tmp_path)
     assert listed == [("sensors.gyro", 50, "saturated")]
     columns["gyro_0"] = columns["gyro_0"] + 4000.0
-    with pytest.raises(InputError, match=r"sensors\.gyro\.unit: rates up to .* rad/s .* state the other unit"):
+    with pytest.raises(InputError, match=r"sensors\.gyro\.unit: numbers up to .* rad/s .* state the other unit"):
         run(columns, tmp_path)
 
 

@@ -8,9 +8,9 @@ import xarray
 from gnc import quaternion
 from gnc.config.base import parse
 from gnc.errors import InputError
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import write_log
 from tests.scenarios.replay.flights import named, names, replayed
 
 UP, FIELD = np.array([0.0, 0.0, 1.0]), np.array([0.0, 2e-5, -4e-5])

@@ -10,9 +10,9 @@ import pytest
 from gnc import quaternion
 from gnc.config.base import read
 from gnc.errors import InputError
+from gnc.scenarios.logs.tables import open_log
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.tables import open_log
 from tests.estimators.imu_motion import motion
 
 AEM = """CCSDS_AEM_VERS = 1.0

@@ -6,9 +6,9 @@ import xarray
 
 from gnc.config.base import parse
 from gnc.errors import InputError
-from gnc.scenarios.replay import show
+from gnc.scenarios.logs.log_writer import write_log
+from gnc.scenarios.replay import folder
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import write_log
 from tests.estimators.imu_motion import motion
 from tests.scenarios.replay.flights import replayed
 
@@ -41,7 +41,7 @@ def test_a_log_needs_nine_lines_and_no_noise(log, tmp_path):
     assert truth["scored"] == int(np.load(log)["moves"].sum())  # the mask, and nothing else
     assert outcome["sensors"]["magnetometer"]["nis"] == pytest.approx(3.0, rel=0.3)
     assert outcome["noise"]["gyro"] == pytest.approx(2e-3, rel=0.1)
-    assert {p.name for p in show.write(session, outcome, tmp_path)} >= {"estimates.nc", "report.html"}
+    assert {p.name for p in folder.write(session, outcome, tmp_path)} >= {"estimates.nc", "report.html"}
     with xarray.open_dataset(tmp_path / "estimates.nc", engine="scipy") as data:
         assert data["magnet_B"].shape == (12000, 3)
         assert np.abs(data["magnet_B"].values).max() < 1e-9  # tesla: there was none
@@ -89,7 +89,7 @@ def test_sensors_of_their_own_rates_and_tables_are_put_in_step(tmp_path):
 
 
 def test_it_says_which_sensors_it_takes():
-    with pytest.raises(InputError, match="imu takes one gyro, one accelerometer"):
+    with pytest.raises(InputError, match="0 of the kind accelerometer; imu is driven by exactly one"):
         parse(TOML.replace('{ kind = "accelerometer", columns = "acc", unit = "g" },', ""), Replay)
-    with pytest.raises(InputError, match="gyro-mekf takes no accelerometer; imu and ins do"):
+    with pytest.raises(InputError, match="gyro-mekf takes no accelerometer; those that do: imu, ins"):
         parse(TOML.replace('kind = "imu"', 'kind = "gyro-mekf"').replace('"deg/s" ', '"deg/s", arw = 1e-4 '), Replay)

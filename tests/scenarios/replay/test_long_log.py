@@ -9,9 +9,9 @@ import pytest
 
 from gnc import quaternion
 from gnc.config.base import parse
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.log_writer import write_log
 from gnc.scenarios.replay.session import connect
 from tests.estimators.imu_motion import motion
 from tests.scenarios.replay import flights

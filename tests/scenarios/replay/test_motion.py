@@ -5,7 +5,7 @@ import numpy as np
 from gnc import dual_quaternion, quaternion
 from gnc.estimators.motion_fit import Poses, _Direct, fitted
 from gnc.estimators.motion_models import MotionFilter
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.logs.log_writer import write_log
 from tests.scenarios.replay.flights import named, names, replayed
 
 TOML = f"""

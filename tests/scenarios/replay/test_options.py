@@ -7,9 +7,9 @@ import xarray
 from gnc.config.base import parse
 from gnc.errors import InputError
 from gnc.scenarios import cli
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.filters import driven
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.replay.session import driven
 from tests.scenarios.replay import flights
 
 

@@ -7,7 +7,7 @@ import pytest
 import xarray
 
 from gnc.scenarios import cli
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.report import replay_page
 from tests.scenarios.replay import flights
 

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay import stepper
-from gnc.scenarios.replay.log_writer import write_log
 from tests.scenarios.replay import flights
 
 FLIGHTS = {

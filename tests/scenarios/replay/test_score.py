@@ -6,9 +6,9 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
 from gnc.estimators import consistency
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay import score
 from gnc.scenarios.replay.config import Score, Truth
-from gnc.scenarios.replay.log_writer import write_log
 from tests.scenarios.replay import flights
 
 TRUTH = Truth(columns=("a", "b", "c", "d"), order="wxyz", position=("x", "y", "z"), rate=("p", "q", "r"))

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from gnc import quaternion
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.logs.log_writer import write_log
 from tests.scenarios.replay.flights import named, names, replayed
 
 RATE, SECONDS, SEEDS = 10.0, 15.0, 8
@@ -89,17 +89,18 @@ def scored(tmp_path, toml, seed, output=""):
     write_log(tmp_path / "log.npz", {"": turning(seed)})
     out = tmp_path / f"out{seed}{len(output)}"
     session, outcome = replayed(tmp_path / "log.npz", f"{output}\n{toml}", out)
-    records = session.results.estimates()
+    return outcome["truth"]["rms_deg"], *middle(session.results.estimates())
+
+
+def middle(records):
+    """Return NEES of attitude or pose in the middle of a log, and its dimension."""
     e = quaternion.log(quaternion.mul(quaternion.conj(records["q_IB"]), records["truth_q_IB"]).astype(float))
-    size = 3
     if "r_IB" in records.dtype.names:
-        d = quaternion.inverse_rotate(
-            records["q_IB"].astype(float), (records["truth_r_IB"] - records["r_IB"]).astype(float)
-        )
-        e, size = np.concatenate([e, d], axis=1), 6
-    k = len(records) // 2
+        d = (records["truth_r_IB"] - records["r_IB"]).astype(float)
+        e = np.concatenate([e, quaternion.inverse_rotate(records["q_IB"].astype(float), d)], axis=1)
+    k, size = len(records) // 2, e.shape[1]
     C = records["C"][k, :size, :size].astype(float)
-    return outcome["truth"]["rms_deg"], float(e[k] @ np.linalg.solve(C, e[k])), size
+    return float(e[k] @ np.linalg.solve(C, e[k])), size
 
 
 @pytest.mark.parametrize("toml", [GYRO_MEKF, MEKF, KINEMATIC, WRENCH], ids=["gyro-mekf", "mekf", "kinematic", "dqekf"])
@@ -118,3 +119,37 @@ def test_smoothed_estimates_are_better_and_their_covariance_is_right(toml, tmp_p
     assert sum(nees) < high
     if "kinematic" not in toml:
         assert low < sum(nees)
+
+
+def wandering(seed, kind, rate=5.0, n=100, sub=20, tau=1.5):
+    """A body that turns and moves by a model of motion: white, damped or lasting acceleration, of density 0.05."""
+    rng, h = np.random.default_rng(seed), 1.0 / (rate * sub)
+    q, r, v, a, rows = np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(6), np.zeros(6), []
+    for k in range(n * sub):
+        if k % sub == 0:
+            rows.append(np.concatenate([q, r]))
+        push = np.sqrt(0.05 / h) * rng.standard_normal(6)
+        if kind == "singer":
+            a = a + h * (push - a / tau)
+            v = v + h * a
+        else:
+            v = v + h * (push - (v / tau if kind == "damped" else 0.0))
+        q, r = quaternion.normalize(quaternion.mul(q, quaternion.exp(h * v[:3]))), r + h * v[3:]
+    x = np.array(rows)
+    seen = quaternion.mul(x[:, :4], quaternion.exp(SIGMA * rng.standard_normal((n, 3))))
+    pose = np.concatenate([seen, x[:, 4:] + 0.05 * rng.standard_normal((n, 3))], axis=1)
+    return {"t": np.arange(n) / rate, **named("pose", pose), **named("truth", x[:, :4]), **named("place", x[:, 4:])}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["white", "damped", "singer"])
+@pytest.mark.parametrize("smooth", ["false", "true"])
+def test_motion_models_whose_density_the_log_tells_are_honest(kind, smooth, tmp_path):
+    """NEES of the pose in the middle of 20 logs (seeds 200 to 219): sum chi-square of 120, false alarm 1e-4."""
+    toml = KINEMATIC.replace("acceleration_psd = 1e-2", f'motion = "{kind}"') + f"[output]\nsmooth = {smooth}\n"
+    nees = []
+    for seed in range(200, 220):
+        write_log(tmp_path / "log.npz", {"": wandering(seed, kind)})
+        nees.append(middle(replayed(tmp_path / "log.npz", toml, tmp_path / f"out{seed}")[0].results.estimates())[0])
+    low, high = chi2.ppf([5e-5, 1.0 - 5e-5], 6 * len(nees))
+    assert low < sum(nees) < high

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from gnc import quaternion
 from gnc.errors import InputError
 from gnc.models.environment import EnvironmentTable, KeplerOrbit
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.logs.log_writer import write_log
 from tests.scenarios.replay import flights
 from tests.scenarios.replay.flights import names
 

@@ -10,10 +10,10 @@ import pytest
 from gnc import quaternion
 from gnc.config.base import parse, read
 from gnc.errors import InputError
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay import stepper
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.likelihood import likelihoods
-from gnc.scenarios.replay.log_writer import write_log
 from gnc.scenarios.replay.tune import Tuning, tunable
 from gnc.scenarios.replay.tune_command import tune
 from tests.scenarios.replay.flights import named, names

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnc import dual_quaternion, quaternion
-from gnc.scenarios.replay.log_writer import write_log
+from gnc.scenarios.logs.log_writer import write_log
 from tests.scenarios.replay import flights
 from tests.scenarios.replay.flights import names
 

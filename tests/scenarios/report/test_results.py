@@ -10,9 +10,9 @@ from gnc import config as configuration
 from gnc import history
 from gnc.scenarios import cli
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.panels import Panels
 from gnc.scenarios.missions.scene import scene
 from gnc.scenarios.report import results
+from gnc.scenarios.report.panels import Panels
 from tests.scenarios.report.test_browser import MOVED_PIXELS, pixels_changed_by_play
 
 SETTINGS = ("run.duration_s=40", "run.record_s=1", "requirements.lost.when=pointing_error_deg > 181")

@@ -18,7 +18,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.models.sensors import Measurement
-from gnc.scenarios.replay.tables import missing
+from gnc.scenarios.logs.tables import missing
 
 Array = Any
 Tables = Mapping[str, Mapping[str, Array]]

@@ -7,7 +7,7 @@ predictions that lead to the belief which a measurement corrects, so these are f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker, VectorSensor
-from gnc.scenarios.replay.recorder import Columns, Recorder, Tap, names, one
+from gnc.scenarios.logs.recorder import Columns, Recorder, Tap, names, one
 
 Array = Any
 
@@ -129,49 +129,20 @@ class AttitudeRecorder(Recorder):
         return found | ({"inertia_sigma_kgm2": sigma[-1]} if self._extra(Inertia) else {})
 
 
-def _magnetometer(name: str, s: Magnetometer) -> dict[str, Any]:
-    sigmas = {"sigma_T": one(s.sigma_T, 0), "sigma_deg": one(s.sigma_deg, 0)}
-    return {
-        "kind": "magnetometer",
-        "columns": names(name, 3),
-        "unit": "T",
-        **sigmas,
-        "reference": names(f"{name}_ref", 3),
-    }
-
-
-def _sun(name: str, s: FineSunSensor) -> dict[str, Any]:
-    seen = {"columns": names(name, 3), "reference": names(f"{name}_ref", 3)}
-    return {"kind": "vector", **seen, "sigma_deg": one(s.sigma_deg, 0)}
-
-
-def _direction(name: str, s: VectorSensor) -> dict[str, Any]:
-    seen = {"columns": names(name, 3), "reference": one(s.r_I, 1)}
-    return {"kind": "vector", **seen, "sigma_deg": one(s.sigma_deg, 0)}
-
-
-def _tracker(name: str, s: StarTracker) -> dict[str, Any]:
-    return {"kind": "attitude", "columns": names(name, 4), "order": "wxyz", "sigma_arcsec": one(s.sigma_arcsec, 1)}
-
-
-_TOLD: dict[type, Callable[[str, Any], dict[str, Any]]] = {
-    Magnetometer: _magnetometer,
-    FineSunSensor: _sun,
-    VectorSensor: _direction,
-    StarTracker: _tracker,
-}
-
-
 def _sensor(name: str, sensor: Any) -> dict[str, Any]:
     """Return the section of a sensor, as the filter believes it to be."""
-    if type(sensor) not in _TOLD:
-        known = ", ".join(kind.__name__ for kind in _TOLD)
-        raise InputError(f"sensors.{name}: replay has no {type(sensor).__name__}; simulate a log with {known}")
-    mounted = {"q_BS": one(sensor.q_BS, 1)} if hasattr(sensor, "q_BS") else {}
-    return {
-        "name": name,
-        "valid": f"{name}_valid",
-        "rate_hz": sensor.rate_hz,
-        **mounted,
-        **_TOLD[type(sensor)](name, sensor),
+    seen: dict[type, dict[str, Any]] = {
+        Magnetometer: {"kind": "magnetometer", "unit": "T", "reference": names(f"{name}_ref", 3)},
+        FineSunSensor: {"kind": "vector", "reference": names(f"{name}_ref", 3)},
+        VectorSensor: {"kind": "vector"},
+        StarTracker: {"kind": "attitude", "order": "wxyz"},
     }
+    if type(sensor) not in seen:
+        known = ", ".join(kind.__name__ for kind in seen)
+        raise InputError(f"sensors.{name}: replay has no {type(sensor).__name__}; simulate a log with {known}")
+    section = {"name": name, "valid": f"{name}_valid", "rate_hz": sensor.rate_hz, **seen[type(sensor)]}
+    section["columns"] = names(name, 4 if isinstance(sensor, StarTracker) else 3)
+    if isinstance(sensor, VectorSensor):
+        section["reference"] = one(sensor.r_I, 1)
+    cores = {"q_BS": 1, "sigma_T": 0, "sigma_deg": 0, "sigma_arcsec": 1}
+    return section | {key: one(getattr(sensor, key), core) for key, core in cores.items() if hasattr(sensor, key)}

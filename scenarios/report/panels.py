@@ -23,7 +23,7 @@ from gnc.scenarios.missions.requirements.base import Judged, resolve
 from gnc.scenarios.report.plot import Path, Plot, Series, Shade
 
 if TYPE_CHECKING:
-    from xarray import DataArray, Dataset
+    from gnc.labelled import SignalArray, Signals
 
 TIME = "time [s]"
 BOOKS = "_gap"  # ends the name of a signal that is zero but for rounding: nothing to look at
@@ -44,7 +44,7 @@ class Panels:
     """A flight, and the trial in it that is looked at."""
 
     mission: Mission
-    flight: Dataset
+    flight: Signals
     place: int = 0  # of that trial among those flown
 
     @property
@@ -163,7 +163,7 @@ class Panels:
             found.append(self._honest(name, self.flight[name], size, float(size), "NIS over its dimension"))
         return found
 
-    def _honest(self, name: str, signal: DataArray, size: int, over: float, what: str) -> Plot:
+    def _honest(self, name: str, signal: SignalArray, size: int, over: float, what: str) -> Plot:
         values = signal.values
         seen = np.isfinite(values).any(axis=0)
         count = np.isfinite(values).sum(axis=0)
@@ -204,7 +204,7 @@ class Panels:
             found.append(Plot(title, TIME, label, times(signal), lines, bounds, False, self.shades(name)))
         return found
 
-    def used(self) -> Iterator[tuple[str, DataArray, float | None]]:
+    def used(self) -> Iterator[tuple[str, SignalArray, float | None]]:
         """Give each signal of an actuator with the limit that its part states; a wrench as torque and force."""
         for craft, section in self.mission.craft.items():
             for key, part in section.actuators.items():
@@ -289,7 +289,7 @@ class Panels:
                 found += [Shade(label, own, TINTS[i % len(TINTS)])] if own else []
             break
         for event in self.mission.events:
-            if f"t_{event}" in self.flight and np.isfinite(when := float(self.flight[f"t_{event}"][self.place])):
+            if f"t_{event}" in self.flight and np.isfinite(when := float(self.flight[f"t_{event}"].values[self.place])):
                 found.append(Shade(event, [(when, when)], "#cf2b32"))
         return found
 
@@ -320,7 +320,7 @@ def varies(values: Any) -> bool:
     return bool((high.max(axis=1) > low.min(axis=1)).any())
 
 
-def times(signal: DataArray) -> Any:
+def times(signal: SignalArray) -> Any:
     """Return the times of a signal."""
     return signal[next(str(dim) for dim in signal.dims if str(dim).startswith(CLOCK))].values
 

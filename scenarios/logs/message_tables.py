@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.scenarios.replay.array_tables import ArrayTable
-from gnc.scenarios.replay.tables import Chunk, Table, missing
+from gnc.scenarios.logs.array_tables import ArrayTable
+from gnc.scenarios.logs.tables import Chunk, Table, missing
 
 LONGEST_ARRAY = 64  # numbers; longer ones are pictures and clouds
 NANO = 10**9

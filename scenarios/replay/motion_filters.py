@@ -1,4 +1,4 @@
-"""Pose filters: driven by the dynamics of the body, or by nothing but its twist."""
+"""Filters of a body of which no dynamics are known: driven by a gyro, or by a model of the motion alone."""
 
 from __future__ import annotations
 
@@ -6,82 +6,69 @@ from typing import Any
 
 import numpy as np
 
-from gnc import dual_quaternion, quaternion
-from gnc.estimators.chart import POSE, vector
-from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import ExtraState, SensorBias
-from gnc.estimators.inertia_states import Inertia
+from gnc import quaternion
+from gnc.estimators.chart import POSE, ROTATION, vector
+from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.motion_fit import Poses, fitted
 from gnc.estimators.motion_models import Kind, MotionFilter
-from gnc.estimators.navigation.free_body import Prior, TargetNavigation
-from gnc.estimators.pose_motion import TURN
 from gnc.estimators.twist_ekf import TwistEkf
-from gnc.models.craft.body import about_centre
-from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro, Measurement
-from gnc.models.sensors.interface import Sighting
 from gnc.scenarios.replay import config, filter_config
-from gnc.scenarios.replay.driven import INERTIA, Array, Driven, First, Sample, blocks, given, named, variance
+from gnc.scenarios.replay.driven import (
+    Array,
+    Driven,
+    First,
+    Sample,
+    blocks,
+    first_pose,
+    given,
+    named,
+    pose_columns,
+    pose_covariance,
+    variance,
+)  # fmt: skip
 
+SILENT = Measurement(np.zeros(3), False)
 AT_REST, NO_VELOCITY = np.zeros(6), np.zeros(3)
 
 
-class ByWrench(Driven):
-    """Dynamics-driven pose filter: known wrenches move it."""
+class GyroDriven(Driven):
+    """Gyro MEKF: a gyro sample moves it."""
 
-    sample_size = 12
-
-    def __init__(
-        self, chosen: filter_config.DqekfFilter, biases: tuple[SensorBias, ...], common: dict[str, Any]
-    ) -> None:
-        self._chosen, self._biases, extras = chosen, 3 * len(biases), list[ExtraState](biases)
-        self._prior: Prior | None = None
-        self.errors = named("a", "r", "w", "v", *(bias.name for bias in biases))
-        if chosen.inertia_sigma_kgm2 > 0.0:
-            extras.append(Inertia(form="ratios", walk=chosen.inertia_walk))
-            self.errors += INERTIA
-        options: dict[str, Any] = {"method": chosen.method, "wrench_psd": np.asarray(chosen.wrench_psd)}
-        options |= {"extras": tuple(extras), "turn": TURN if chosen.substeps else None}
-        self.filter = DqEkf.of(chosen.mass, np.array(chosen.r_g), np.array(chosen.J_com), **options, **common)
-        self.fields = ("dq_IB", "chi_B", *(["extras"] if extras else []))
-        self.chart = (POSE, vector(6), *([vector(self.filter.size - 12)] if extras else []))
-
-    def start_size(self, start: config.Start) -> int:
-        """Return the size of pose and twist."""
-        return 12
+    def __init__(self, chosen: filter_config.GyroMekfFilter, gyro: Gyro, common: dict[str, Any]) -> None:
+        self._biased = chosen.magnetometer_walk is not None
+        special: dict[str, Any] = {"coast_sigma": chosen.coast_sigma, "magnetometer_walk": chosen.magnetometer_walk}
+        self.filter = GyroMekf(gyro=gyro, **special, **common)
+        self.errors = named("a", "bias", *(["magnetometer_bias"] if self._biased else []))
+        self.fields = ("q_IB", "bias", *(["magnetometer_bias"] if self._biased else []))
+        self.chart = (ROTATION, *[vector(3)] * (len(self.fields) - 1))
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
-        """Return the belief at the first pose."""
-        k, x, C = self.filter.size - 12, _first_state(first, start), _pose_covariance(first, start)
-        values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(k - self._biases)])
-        spread = variance(np.radians(start.sigma_bias_deg_s), self._biases)
-        others = variance(self._chosen.inertia_sigma_kgm2, k - self._biases)
-        if self._chosen.restart_beyond is not None:
-            q_IB, P_B, _, p_I = about_centre(*x, self.filter.M)
-            self._prior = Prior(quaternion.rotate(q_IB, P_B), p_I, C, np.array(self._chosen.restart_beyond))
-        return self.filter.start(x, C, values, blocks(spread, others))
+        """Return the belief before the first sample."""
+        bias = variance(np.radians(start.sigma_bias_deg_s))
+        magnetometer = [variance(start.sigma_magnetometer_T)] if self._biased else []
+        C = given(start)
+        return self.filter.start(
+            first.q_IB, blocks(first.C[:3, :3], bias, *magnetometer) if C is None else C, start.bias
+        )
 
     def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
-        """Move under the known wrench, or freely."""
-        return self.filter.predict(belief, None if sample is None else sample.z[:6], h)
+        """Move at the rate of the sample, or at the last rate, which is trusted less."""
+        return self.filter.predict(belief, SILENT if sample is None else sample, h)
 
     def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
         """Return F."""
-        return self.filter.transition(before, before.C, None if sample is None else sample.z[:6], h)[1]
+        return self.filter.transition(after, h)
 
-    def update(self, belief: Any, sensor: Any, measurement: Measurement, env: Any, gated: bool) -> tuple[Any, Any]:
-        """Correct with a measurement; `restart_beyond` makes it do as a chaser's filter does."""
-        if self._prior is None:
-            return super().update(belief, sensor, measurement, env, gated)
-        chaser = TargetNavigation(self.filter, {}, lambda x, M, h: x, 0.0, self._prior)
-        return chaser.corrected(belief, sensor, Sighting(*measurement, env), gated)
+    def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
+        """Return the belief with another attitude and other biases."""
+        w_B = belief.w_B - (parts[1] - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
+        return super().moved(belief, parts, C)._replace(w_B=w_B)
 
     def columns(self, belief: Any) -> dict[str, Array]:
-        """Return pose, twist, extra states and C."""
-        more = {"bias": belief.extras[..., : self._biases]} if self._biases else {}
-        if self._chosen.inertia_sigma_kgm2 > 0.0:
-            more["inertia"] = belief.extras[..., self._biases :]
-        return _pose_columns(belief) | more
+        """Return attitude, rate, biases and C."""
+        found = {"q_IB": belief.q_IB, "w_B": belief.w_B, "bias": belief.bias, "C": belief.C}
+        return found | ({"magnetometer_bias": belief.magnetometer_bias} if self._biased else {})
 
 
 class Kinematic(Driven):
@@ -103,8 +90,8 @@ class Kinematic(Driven):
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief at the first pose."""
-        dq_IB, twist = _first_state(first, start)
-        C, bias = _pose_covariance(first, start), -twist
+        dq_IB, twist = first_pose(first, start)
+        C, bias = pose_covariance(first, start), -twist
         if self._gyro is not None:
             bias[:3] = start.bias
             if start.C is None:
@@ -129,7 +116,7 @@ class Kinematic(Driven):
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return pose, twist, bias and C, an unmeasured twist's error being less that of the bias."""
         more = {} if self._gyro is None else {"bias": belief.bias[..., :3]}
-        return _pose_columns(belief) | more | {"C": belief.C * np.outer(self._sign, self._sign)}
+        return pose_columns(belief) | more | {"C": belief.C * np.outer(self._sign, self._sign)}
 
 
 class Moving(Driven):
@@ -145,8 +132,8 @@ class Moving(Driven):
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief at the first pose."""
-        dq_IB, twist = _first_state(first, start)
-        return self.filter.start(dq_IB, _pose_covariance(first, start), twist)
+        dq_IB, twist = first_pose(first, start)
+        return self.filter.start(dq_IB, pose_covariance(first, start), twist)
 
     def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
         """Move by the model."""
@@ -169,21 +156,4 @@ class Moving(Driven):
 
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return pose, twist and C."""
-        return _pose_columns(belief) | {"C": belief.C[..., :12, :12]}
-
-
-def _first_state(first: First, start: config.Start) -> PoseState:
-    pose = dual_quaternion.from_pose(first.q_IB, first.r_IB) if start.dq_IB is None else np.array(start.dq_IB)
-    return PoseState(pose, np.concatenate([start.w_B, start.v_B]))
-
-
-def _pose_covariance(first: First, start: config.Start) -> Array:
-    rates = variance(np.radians(start.sigma_rate_deg_s)), variance(start.sigma_velocity_m_s)
-    C = given(start)
-    return blocks(first.C, *rates) if C is None else C
-
-
-def _pose_columns(belief: Any) -> dict[str, Array]:
-    q_IB, r_IB = dual_quaternion.to_pose(belief.dq_IB)
-    twist = {"w_B": belief.chi_B[..., :3], "v_B": belief.chi_B[..., 3:]}
-    return {"q_IB": q_IB, "r_IB": r_IB, "dq_IB": belief.dq_IB, **twist, "C": belief.C}
+        return pose_columns(belief) | {"C": belief.C[..., :12, :12]}

@@ -14,7 +14,7 @@ from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.navigation.free_body import TargetBelief, TargetNavigation
 from gnc.estimators.pose_belief import PoseBelief
 from gnc.models.sensors import RelativePose
-from gnc.scenarios.replay.recorder import Columns, Recorder, Tap, names, one
+from gnc.scenarios.logs.recorder import Columns, Recorder, Tap, names, one
 
 
 class PoseRecorder(Recorder):

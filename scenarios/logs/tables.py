@@ -9,10 +9,11 @@ w[1], w[2].
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from gnc.errors import InputError
 
@@ -20,6 +21,13 @@ Array = Any
 Chunk = dict[str, Array]  # columns of equal length: numbers as float64, stamps as int64, float64 or datetime64[ns]
 
 CHUNK_ROWS = 16384
+FORMATS = {  # the readers, by suffixes; each is imported when it is needed
+    ("trajectories", "text_tables"): (".txt", ".tum", ".aem", ".oem", ".kvn"),
+    ("arrow_tables", "csv_tables"): (".csv",),
+    ("arrow_tables", "parquet_tables"): (".parquet", ".pq"),
+    ("array_tables", "array_tables"): (".h5", ".hdf5", ".hdf", ".npz", ".mat"),
+    ("message_tables", "message_tables"): (".mcap", ".ulg", ".db3", ".bag"),
+}
 
 
 class Table(Protocol):
@@ -44,7 +52,7 @@ def open_log(path: Path) -> dict[str, Table]:
     if not path.is_dir() and not path.is_file():
         raise InputError(f"{path}: is not a regular file; give a log in CSV, Parquet, HDF5, NPZ or MAT")
     with readable(str(path)):
-        return _folder(path) if path.is_dir() else _file(path)
+        return _folder(path) if path.is_dir() else _file(path, path.suffix.lower())
 
 
 @contextmanager
@@ -63,43 +71,17 @@ def readable(what: str) -> Iterator[None]:
 
 def _folder(path: Path) -> dict[str, Table]:
     if (path / "metadata.yaml").exists():
-        return _messages(path)
+        return _file(path, ".bag")
     files = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() in (".csv", ".txt", ".parquet"))
     if not files:
         raise InputError(f"{path}: the folder has no .csv or .parquet file; give one per table")
-    return {p.stem: _file(p)[""] for p in files}
+    return {p.stem: _file(p, p.suffix.lower())[""] for p in files}
 
 
-def _file(path: Path) -> dict[str, Table]:
-    suffix = path.suffix.lower()
-    if suffix in (".txt", ".tum", ".aem", ".oem", ".kvn"):
-        from gnc.scenarios.replay.text_formats import text_tables
-
-        tables = text_tables(path)
-        if tables is not None or suffix != ".txt":
-            return tables or _unknown(path)
-    if suffix in (".csv", ".txt"):
-        from gnc.scenarios.replay.arrow_tables import CsvTable
-
-        return {"": CsvTable(path)}
-    if suffix in (".parquet", ".pq"):
-        from gnc.scenarios.replay.arrow_tables import ParquetTable
-
-        return {"": ParquetTable(path)}
-    if suffix in (".h5", ".hdf5", ".hdf", ".npz", ".mat"):
-        from gnc.scenarios.replay.array_tables import array_tables
-
-        return array_tables(path)
-    return _messages(path) if suffix in (".mcap", ".ulg", ".db3", ".bag") else _unknown(path)
-
-
-def _messages(path: Path) -> dict[str, Table]:
-    from gnc.scenarios.replay.message_tables import message_tables
-
-    return message_tables(path)
-
-
-def _unknown(path: Path) -> NoReturn:
+def _file(path: Path, suffix: str) -> dict[str, Table]:
+    for (module, reader), suffixes in FORMATS.items():
+        if suffix in suffixes:
+            return getattr(importlib.import_module(f"gnc.scenarios.logs.{module}"), reader)(path)
     known = ".csv, .parquet, .h5, .npz, .mat, .mcap, .ulg, .tum, .aem, .oem, or the folder of a ROS 2 bag"
     raise InputError(f"{path}: {path.suffix or 'no suffix'} is not known; give {known}")
 

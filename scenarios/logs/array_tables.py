@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.scenarios.replay.clock import iso_stamps
-from gnc.scenarios.replay.tables import Chunk, Table, missing
+from gnc.scenarios.logs.clock import iso_stamps
+from gnc.scenarios.logs.tables import Chunk, Table, missing
 
 Array = Any
 
@@ -66,39 +65,14 @@ def array_tables(path: Path) -> dict[str, Table]:
 
 def _npz(path: Path) -> dict[str, Any]:
     with np.load(path, allow_pickle=False) as file:
-        arrays = {name: _NpzArray(path, name, *_npy_header(file.zip, name)) for name in file.files}
+        for member in file.zip.infolist():
+            _check_size(path, member.filename, member.file_size)
+        arrays = {name: file[name] for name in file.files}
     return {name: a for name, a in arrays.items() if a.ndim in (1, 2) and a.shape[0]}
 
 
-def _npy_header(archive: Any, name: str) -> tuple[tuple[int, ...], Any]:
-    """Shape and type of an array, without its numbers."""
-    members = archive.namelist()
-    with archive.open(name if name in members else f"{name}.npy") as file:
-        version = np.lib.format.read_magic(file)
-        old = np.lib.format.read_array_header_1_0
-        shape, _, dtype = (old if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
-    return shape, dtype
-
-
-class _NpzArray:
-    """An array of an NPZ file, read when it is first asked for: a column that is not used costs nothing."""
-
-    def __init__(self, path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> None:
-        self._path, self._name, self.shape, self._dtype = path, name, shape, dtype
-        self.ndim = len(shape)
-
-    def __getitem__(self, rows: slice) -> Array:
-        return self._whole[rows]
-
-    @functools.cached_property
-    def _whole(self) -> Array:
-        _check_size(self._path, self._name, self.shape, self._dtype.itemsize)
-        with np.load(self._path, allow_pickle=False) as file:
-            return file[self._name]
-
-
-def _check_size(path: Path, name: str, shape: Sequence[int], item_bytes: int) -> None:
-    if (size := math.prod(shape) * item_bytes) > LARGEST_ARRAY:
+def _check_size(path: Path, name: str, size: int) -> None:
+    if size > LARGEST_ARRAY:
         limit = f"{LARGEST_ARRAY >> 20} MiB of memory at most"
         raise InputError(f"{path}: {name} takes {size >> 20} MiB, {limit}; write the log as HDF5, Parquet or CSV")
 
@@ -142,7 +116,7 @@ def _mat(path: Path) -> dict[str, Any]:
 
     try:
         for name, shape, _ in whosmat(path):
-            _check_size(path, name, shape, 8)
+            _check_size(path, name, 8 * math.prod(shape))
         content = loadmat(path, squeeze_me=True, struct_as_record=True)
     except NotImplementedError:  # version 7.3 is HDF5, with the axes in the other order
         return _hdf5(path, turned=True)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.scenarios.replay.clock import iso_stamps
-from gnc.scenarios.replay.tables import Chunk, missing
+from gnc.scenarios.logs.clock import iso_stamps
+from gnc.scenarios.logs.tables import Chunk, Table, missing
 
 try:
     import pyarrow as pa
@@ -27,7 +27,7 @@ Array = Any
 HEAD = 60  # lines in which the data begin
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 UNIT = re.compile(r"[\[(].*[\])]|-|1|%|°.*|[uµmnk]?(s|m|T|g|g0|rad|deg|Hz|V|A|K|N|G|gauss)([ */.^]?-?[\w^()-]+)*")
-CSV_BLOCK = 1 << 21  # bytes read at a time
+READ_BYTES = 1 << 21  # at a time
 NULLS = ["", "NA", "N/A", "null", "NULL", "None", "-", "nan", "NaN", "NAN"]
 
 
@@ -52,7 +52,7 @@ class CsvTable:
             self.path,
             read_options=pyarrow.csv.ReadOptions(
                 use_threads=False,
-                block_size=CSV_BLOCK,
+                block_size=READ_BYTES,
                 column_names=self.columns,
                 skip_rows=self._skipped,
                 encoding="latin1",  # in which any byte is a character: a corrupt one costs its row
@@ -69,7 +69,8 @@ class CsvTable:
             text = dict(zip(wanted, batch.columns, strict=True))
             self.malformed += sum(_lines_inside(column) for column in batch.columns)
             read = {name: _numbers(text[name]) for name in numbers} | {name: _stamps(text[name]) for name in stamps}
-            yield from _cut(read, batch.num_rows, rows)
+            for start in range(0, batch.num_rows, rows):
+                yield {name: column[start : start + rows] for name, column in read.items()}
 
     def _skip(self, row: Any) -> str:
         self.malformed += 1
@@ -82,7 +83,7 @@ class ParquetTable:
     malformed = 0
 
     def __init__(self, path: Path) -> None:
-        self._file = pyarrow.parquet.ParquetFile(path)
+        self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES)  # else: all at once
         self.columns = list(self._file.schema_arrow.names)
         if len(set(self.columns)) < len(self.columns):
             raise InputError(f"{path}: two columns have the same name; give each its own")
@@ -94,6 +95,16 @@ class ParquetTable:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             read = {name: _numbers(columns[name]) for name in numbers}
             yield read | {name: _stamps(columns[name]) for name in stamps}
+
+
+def csv_tables(path: Path) -> dict[str, Table]:
+    """Open a CSV file."""
+    return {"": CsvTable(path)}
+
+
+def parquet_tables(path: Path) -> dict[str, Table]:
+    """Open a Parquet file."""
+    return {"": ParquetTable(path)}
 
 
 def header(lines: list[list[str]]) -> tuple[list[str], int]:
@@ -123,11 +134,6 @@ def _lines_inside(column: Any) -> int:
     return pc.sum(pc.count_substring(column, "\n")).as_py() or 0
 
 
-def _cut(columns: Chunk, total: int, rows: int) -> Iterator[Chunk]:
-    for start in range(0, total, rows):
-        yield {name: column[start : start + rows] for name, column in columns.items()}
-
-
 def _numbers(column: Any) -> Array:
     """Return float64: NaN where empty, infinite where the text is no number."""
     try:
@@ -152,27 +158,14 @@ def _stamps(column: Any) -> Array:
     if pa.types.is_timestamp(column.type):
         return _naive(column)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        for read in (_whole, _dates, _zoned):
+        for kind in (*([] if column.null_count else [pa.int64()]), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
             try:
-                return read(column)
+                values = pc.cast(column, kind)
             except pa.ArrowInvalid:
                 continue
+            return values.to_numpy(zero_copy_only=False) if kind == pa.int64() else _naive(values)
         return _mixed(column)
     return _numbers(column)
-
-
-def _whole(column: Any) -> Array:
-    if column.null_count:
-        raise pa.ArrowInvalid("stamps are missing")
-    return pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False)
-
-
-def _dates(column: Any) -> Array:
-    return _naive(pc.cast(column, pa.timestamp("ns")))
-
-
-def _zoned(column: Any) -> Array:
-    return _naive(pc.cast(column, pa.timestamp("ns", "UTC")))
 
 
 def _naive(column: Any) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.loop import Instrument
 from gnc.models.sensors import Measurement
-from gnc.scenarios.replay.log_writer import measured
+from gnc.scenarios.logs.log_writer import measured
 
 Array = Any
 Columns = dict[str, Array]

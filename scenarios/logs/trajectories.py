@@ -1,7 +1,9 @@
-"""Estimates as files that other tools open: TUM, CCSDS AEM and OEM (KVN), MCAP with foxglove.PoseInFrame (JSON).
+"""Trajectories, read as logs and written for other tools: TUM, CCSDS AEM and OEM (KVN); MCAP is written only.
 
-Times that the log gives no date count from 1970. Positions of filters that have none are zero; an OEM needs them.
-The AEM's quaternion turns from the inertial frame A to the body frame B, scalar last: it has the numbers of q_IB.
+TUM: lines `t x y z qx qy qz qw`, comments by #. AEM and OEM: see `gnc.models.environment.ephemeris`; positions of an
+OEM are in km, its columns here in m. MCAP has foxglove.PoseInFrame in JSON. Times that the log gives no date count from
+1970. Positions of filters that have none are zero; an OEM needs them. The AEM's quaternion turns from the inertial
+frame A to the body frame B, scalar last: it has the numbers of q_IB.
 Source: CCSDS 504.0-B-2 and 502.0-B-3; the schema of foxglove.PoseInFrame.
 """
 
@@ -16,11 +18,18 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.files import replacing
-from gnc.scenarios.replay.tables import missing
+from gnc.models.environment.ephemeris import key_values
+from gnc.scenarios.logs.array_tables import ArrayTable
+from gnc.scenarios.logs.clock import iso_stamps
+from gnc.scenarios.logs.tables import Table, missing
 
 Array = Any
 
 ROWS = 16384  # at a time
+TUM = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
+ORBIT = ("x", "y", "z", "vx", "vy", "vz")
+QUATERNION = ("q1", "q2", "q3", "qc")
+METRES_PER_KM = 1e3
 NUMBER = {"type": "number"}
 XYZ = {"type": "object", "properties": dict.fromkeys("xyz", NUMBER)}
 TIME = {"type": "object", "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}}}
@@ -30,6 +39,44 @@ POSE = {
 }
 SCHEMA = {"title": "foxglove.PoseInFrame", "type": "object",
           "properties": {"timestamp": TIME, "frame_id": {"type": "string"}, "pose": POSE}}  # fmt: skip
+
+
+def text_tables(path: Path) -> dict[str, Table]:
+    """Return the table of a text file, which is a CSV if it is no trajectory."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        lines = [line.strip() for line, _ in zip(file, range(50), strict=False)]
+    told = [line for line in lines if line and not line.startswith("#")]
+    if told and told[0].startswith(("CCSDS_AEM_VERS", "CCSDS_OEM_VERS")):
+        return {"": ArrayTable(_read_ephemeris(path, told[0].startswith("CCSDS_AEM")))}
+    if told and all(_is_tum(line) for line in told[:5]):
+        values = np.loadtxt(path, comments="#", ndmin=2)
+        return {"": ArrayTable({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(TUM)})}
+    if path.suffix.lower() != ".txt":
+        raise InputError(f"{path}: neither TUM (t x y z qx qy qz qw) nor a CCSDS AEM or OEM in key-value notation")
+    from gnc.scenarios.logs.arrow_tables import csv_tables
+
+    return csv_tables(path)
+
+
+def _is_tum(line: str) -> bool:
+    fields = line.split()
+    try:
+        return len(fields) == len(TUM) and all(np.isfinite(float(field)) for field in fields)
+    except ValueError:
+        return False
+
+
+def _read_ephemeris(path: Path, attitude: bool) -> dict[str, Array]:
+    """Return epochs and columns of an AEM (quaternions) or OEM."""
+    names = QUATERNION if attitude else ORBIT
+    epochs, values, meta = key_values(path, len(names))
+    if (kind := meta.get("ATTITUDE_TYPE", "QUATERNION")) not in ("QUATERNION", "QUATERNION/RATE"):
+        raise InputError(f"{path}: ATTITUDE_TYPE {kind} is not read; give QUATERNION")
+    if attitude and meta.get("QUATERNION_TYPE") == "FIRST":
+        values = np.roll(values, -1, axis=1)
+    scale = 1.0 if attitude else METRES_PER_KM
+    columns = {name: np.ascontiguousarray(scale * values[:, i]) for i, name in enumerate(names) if i < values.shape[1]}
+    return {"epoch": iso_stamps(np.array(epochs)), **columns}
 
 
 def write(kind: str, path: Path, estimates: Array, origin_ns: int) -> None:

@@ -1,0 +1,88 @@
+"""What a kernel computes, told without a trace: by the framework's files and the data that the function closes over.
+
+A kernel whose function stands in the framework computes what the framework's files say, with the values that its
+closure and its defaults hold. If all of those are plain data, other functions of the framework and kernels, their text
+is the kernel's name: its object code is found on disk without a trace. Any other kernel, a user's for instance, has no
+such name and is traced.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from gnc.errors import InputError
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+class Nameless(Exception):
+    """Something that a kernel reaches is not determined by the framework's files."""
+
+
+def name_of(kernel: Any, use: str) -> str | None:
+    """Return the hash under which a use of the kernel is kept; None if only a trace tells what it computes."""
+    try:
+        return hashlib.sha256("\n".join([_software(), use, _text(kernel)]).encode()).hexdigest()
+    except (Nameless, InputError, RecursionError, ValueError):  # ValueError: a cell that is still empty
+        return None
+
+
+@functools.cache
+def _software() -> str:
+    """Return what the framework's files and the libraries are: as they were loaded, or it raises."""
+    from gnc.montecarlo.identity import framework
+
+    return repr(sorted(framework().items()))
+
+
+def _text(value: Any) -> str:
+    """Return a value as text that no other value has."""
+    from gnc.batch.kernel import Kernel
+
+    if type(value) in PLAIN or isinstance(value, np.generic):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, tuple | list):
+        return f"{_text(type(value))}({', '.join(map(_text, value))})"
+    if type(value) is np.ndarray and value.dtype != object:
+        return f"array {value.dtype.str} {value.shape} {value.tobytes().hex()}"
+    if getattr(getattr(type(value), "__dataclass_params__", None), "frozen", False):
+        return f"{_text(type(value))}({', '.join(_text(getattr(value, f.name)) for f in dataclasses.fields(value))})"
+    if type(value) is Kernel:
+        return f"kernel {_text(value.layout)} {_text(value.function)}"
+    if isinstance(value, functools.partial):
+        return f"partial {_text(value.func)} {_text(value.args)} {_text(tuple(sorted(value.keywords.items())))}"
+    if isinstance(value, types.FunctionType):
+        return _function(value)
+    if isinstance(value, types.ModuleType | type | np.ufunc | types.BuiltinFunctionType) and _is_named(value):
+        return f"{type(value).__name__} {getattr(value, '__module__', '')} {value.__name__}"
+    raise Nameless
+
+
+def _function(function: types.FunctionType) -> str:
+    """Return a function as its place in the framework's files, and what it closes over."""
+    if not _is_framework(function.__module__, function.__code__.co_filename):
+        raise Nameless
+    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    held = _text((cells, function.__defaults__, tuple(sorted((function.__kwdefaults__ or {}).items()))))
+    code = function.__code__
+    return f"function {function.__module__} {function.__qualname__} {code.co_firstlineno} {held}"
+
+
+def _is_named(value: Any) -> bool:
+    module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    root = str(module).partition(".")[0]
+    if root == "gnc":
+        return isinstance(value, types.ModuleType) or getattr(sys.modules.get(str(module)), value.__name__, 0) is value
+    return root in ("numpy", "math", "builtins", "operator")
+
+
+def _is_framework(module: str, file: str) -> bool:
+    loaded = sys.modules.get(module)
+    return module.startswith("gnc.") and getattr(loaded, "__file__", None) == file

@@ -1,0 +1,66 @@
+"""Kernels that are known by name are not traced again, and what a name cannot tell has none."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gnc import quaternion
+from gnc.batch import Kernel, batched, traces
+from gnc.batch.layout import Layout
+from gnc.estimators.kalman import grow_kernel
+from gnc.montecarlo import identity
+
+SCRIPT = """
+import sys, numpy as np
+from gnc import quaternion
+q = np.array([0.6, 0.0, 0.8, 0.0])
+stack = np.stack([q] * 5)
+for _ in range(2):
+    alone, many = quaternion.mul(q, q), quaternion.mul(stack, stack)
+print("tape" in vars(quaternion.mul), alone.tobytes().hex(), many.tobytes().hex())
+"""
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"), reason="nothing is compiled")
+def test_a_second_process_computes_the_same_bits_without_a_trace(tmp_path):
+    environment = {**os.environ, "GNC_CACHE_DIR": str(tmp_path)}
+    run = lambda: subprocess.check_output([sys.executable, "-c", SCRIPT], env=environment, text=True).split()  # noqa: E731
+    cold, warm = run(), run()
+    assert cold[0] == "True" and warm[0] == "False" and cold[1:] == warm[1:]
+    for file in tmp_path.iterdir():  # damaged names and code are not believed
+        file.write_bytes(file.read_bytes()[:-1] + b"x")
+    assert run() == cold
+
+
+def test_names_tell_uses_sizes_and_files_apart(monkeypatch):
+    names = {
+        traces.name_of(kernel, use)
+        for kernel in (quaternion.mul, quaternion.exp, grow_kernel(3), grow_kernel(4))
+        for use in ("a", "b")
+    }
+    assert None not in names and len(names) == 8
+    assert traces.name_of(grow_kernel.__wrapped__(3), "a") == traces.name_of(grow_kernel(3), "a")
+    before = traces.name_of(quaternion.mul, "a")
+    monkeypatch.setattr(identity, "framework", lambda: {"gnc/quaternion.py": "edited"})
+    traces._software.cache_clear()
+    try:
+        assert traces.name_of(quaternion.mul, "a") not in (before, None)
+    finally:
+        monkeypatch.undo()
+        traces._software.cache_clear()
+
+
+def test_kernels_of_users_and_those_that_close_over_other_things_have_no_name():
+    @batched("(3)->(3)")
+    def own(x):
+        return 2.0 * x
+
+    assert traces.name_of(own, "a") is None
+    inner = grow_kernel(3).function
+    for held in (object(), {"a": 1}, np.array([None]), own, lambda x: x):
+        cells = tuple(type(cell)(held) for cell in inner.__closure__)
+        other = type(inner)(inner.__code__, inner.__globals__, inner.__name__, None, cells)
+        assert traces.name_of(Kernel(other, Layout.parse("(3)->(3)", ("x",))), "a") is None

@@ -1,0 +1,120 @@
+"""Logs of other kinds: what a stranger brings is estimated right, or doubted in one line."""
+
+import numpy as np
+import pytest
+
+from gnc import quaternion
+from gnc.errors import InputError
+from tests.estimators.imu_motion import motion
+from tests.scenarios.replay.flights import replayed
+
+LOG = 'log = { time = "t" }'
+TRUTH = 'truth = { columns = "q", order = "wxyz" }\nscore = { mask = "moves" }'
+GYRO = '{ kind = "gyro", columns = "gyr", unit = "rad/s" },'
+MAG = '{ kind = "magnetometer", columns = "mag", unit = "uT" },'
+TOML = f"""
+{LOG}
+filter = {{ kind = "imu" }}
+{TRUTH}
+sensors = [
+    {GYRO}
+    {{ kind = "accelerometer", columns = "acc", unit = "m/s^2" }},
+    {MAG}
+]
+"""
+NED = np.array([0.0, 1.0, 1.0, 0.0]) / np.sqrt(2.0)  # turns east, north, up into north, east, down
+
+
+def columns(**options):
+    m = motion(seed=3, duration=40.0, **{"rate": 100.0, **options})
+    t, *parts = np.split(m.rows, [1, 4, 7], axis=1)
+    return {"t": t[:, 0], **dict(zip(("gyr", "acc", "mag"), parts, strict=True)), "q": m.q_IB, "moves": 1.0 * m.moves}
+
+
+def changed(*names, by):
+    """Return what makes the log with some columns changed."""
+    return lambda: (log := columns()) | {name: by(log[name]) for name in names}
+
+
+def turned(z):
+    """Vectors and attitude in body axes forward, right, down, that were forward, left, up."""
+    return z * [1, -1, -1] if z.shape[1] == 3 else quaternion.mul(z, np.array([0.0, 1.0, 0.0, 0.0]))
+
+
+def dead(z):
+    """The sensor at 0 from 18 s to 22 s."""
+    return np.where((abs(np.arange(len(z)) - 2000) < 200)[:, None], 0.0, z)
+
+
+def without(log, low, high, *names):
+    """The log with rows of some columns empty, or left out if there are no names."""
+    away = (log["t"] > low) & (log["t"] < high)
+    if not names:
+        return {name: values[~away] for name, values in log.items()}
+    return log | {name: np.where(away[:, None], np.nan, log[name]) for name in names}
+
+
+def shuffled(log):
+    """300 rows twice, and 200 times four rows the other way round."""
+    rng, n = np.random.default_rng(0), len(log["t"])
+    order = np.sort(np.concatenate([np.arange(n), rng.integers(0, n, 300)]))
+    for k in rng.integers(0, len(order) - 4, 200):
+        order[k : k + 4] = order[k : k + 4][::-1]
+    return {name: values[order] for name, values in log.items()}
+
+
+def nanoseconds(log):
+    return log | {"t": 1_700_000_000_000_000_000 + np.rint(1e9 * log["t"]).astype(np.int64)}
+
+
+LATER = ('moves" }', 'moves", from_s = 25.0 }')  # an attitude that was lost is found within 5 s
+RIGHT = {  # the log, what differs in the configuration, and the RMS [deg] that it has to keep
+    "50 Hz": (lambda: columns(rate=50.0), ("", ""), 0.5),
+    "400 Hz": (lambda: columns(rate=400.0), ("", ""), 0.5),
+    "nanoseconds": (lambda: nanoseconds(columns()), (LOG, 'log = { time = "t", time_unit = "ns" }'), 0.5),
+    "twice and out of order": (lambda: shuffled(columns()), ("", ""), 0.5),
+    "body axes forward, right, down": (changed("gyr", "acc", "mag", "q", by=turned), ("", ""), 0.5),
+    "six axes": (columns, (MAG, ""), 1.0),
+    "magnetometer silent": (lambda: without(columns(), 18.0, 22.0, "mag"), ("", ""), 0.5),
+    "accelerometer silent": (lambda: without(columns(), 18.0, 22.0, "acc"), ("", ""), 2.0),
+    "gap": (lambda: without(columns(), 18.0, 20.0), LATER, 2.0),
+    "gyro silent": (lambda: without(columns(), 18.0, 20.0, "gyr"), LATER, 2.0),
+}
+PLAIN, SWINGS = ("", ""), "times as fast as magnetometer swings"
+DOUBTED = {  # the log, what differs in the configuration, and what is said
+    "rad/s called deg/s": (columns, (GYRO, GYRO.replace("rad/s", "deg/s")), SWINGS),
+    "gyro the other way": (changed("gyr", by=lambda w: -w), PLAIN, "gyro turns -0.95"),
+    "axes of the gyro": (changed("gyr", by=lambda w: w[:, [1, 2, 0]]), PLAIN, "gyro does not turn as magnetometer"),
+    "a left-handed magnetometer": (changed("mag", by=lambda m: m * [1, 1, -1]), PLAIN, "as magnetometer swings"),
+    "rate of the rows": (columns, (LOG, "log = { rate_hz = 50 }"), SWINGS),
+    "a gyro that was dead": (changed("gyr", by=dead), PLAIN, "gyro: says the same for 3.98 s from 18"),
+    "truth in north, east, down": (changed("q", by=lambda q: quaternion.mul(NED, q)), PLAIN, "truth: its world axes"),
+    "truth with its scalar elsewhere": (columns, ('"wxyz"', '"xyzw"'), "gyro and truth turn as fast, about other axes"),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_log_of_another_kind_is_estimated_right(name, tmp_path):
+    """Seed 3, which was looked at."""
+    make, (old, new), limit = RIGHT[name]
+    np.savez(tmp_path / "log.npz", **make())
+    _, outcome = replayed(tmp_path / "log.npz", TOML.replace(old, new) if old else TOML, tmp_path / "out")
+    assert outcome["truth"]["rms_deg"] < limit
+    assert outcome["truth"]["nees_median"] < 2.0 * 2.37
+    assert not outcome["warnings"]
+
+
+@pytest.mark.parametrize("name", DOUBTED)
+def test_a_log_that_contradicts_its_configuration_is_doubted(name, tmp_path):
+    """Without a truth, where it is not the truth that is wrong."""
+    make, (old, new), said = DOUBTED[name]
+    np.savez(tmp_path / "log.npz", **make())
+    toml = TOML if "truth" in name else TOML.replace(TRUTH, "")
+    _, outcome = replayed(tmp_path / "log.npz", toml.replace(old, new) if old else toml, tmp_path / "out")
+    assert [line for line in outcome["warnings"] if said in line]
+
+
+def test_nanoseconds_called_seconds_are_refused(tmp_path):
+    np.savez(tmp_path / "log.npz", **nanoseconds(columns()))
+    with pytest.raises(InputError, match="time_unit: rows are 1.* s apart"):
+        replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
