@@ -1,7 +1,9 @@
 """Attacks by hand that once gave a defect, a hang, a folder left behind or JSON that nobody can parse."""
 
+import importlib.util
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from gnc import check
 from gnc.contract import guarded
 from gnc.errors import InputError, PartError
 from gnc.scenarios import cli, display, run
+from gnc.scenarios.covariance.analysis import blaming
 from gnc.scenarios.missions.load import read
 from gnc.scenarios.sweep.sweep import Axis, points
 
@@ -84,7 +87,18 @@ def test_a_part_that_fails_leaves_one_line_and_no_folder(command, tmp_path, caps
     more = {
         "run": ["--out", "a/b"],
         "export": ["--out", "a/b"],
-        "sweep": ["--over", "run.duration_s=20,30", "--by", "monte-carlo", "--trials", "2", "--out", "a/b"],
+        "sweep": [
+            "--over",
+            "run.duration_s=20,30",
+            "--by",
+            "monte-carlo",
+            "--trials",
+            "2",
+            "--workers",
+            "1",
+            "--out",
+            "a/b",
+        ],
         "simulate": ["--log", "log.csv"],
     }
     code = cli.main([command, "m.toml", *more[command], "--json"])
@@ -92,6 +106,16 @@ def test_a_part_that_fails_leaves_one_line_and_no_folder(command, tmp_path, caps
     assert code == (2 if command == "export" else 3)
     assert told.out == "" and told.err.removeprefix("hello\n").count("\n") == 1 and "law.py:Plain" in told.err
     assert {path.name for path in tmp_path.iterdir()} <= {"law.py", "m.toml", "__pycache__"}
+
+
+def test_an_error_of_a_part_in_a_worker_comes_home_as_one(tmp_path):
+    spec = importlib.util.spec_from_file_location("law", tmp_path / "law.py")
+    (tmp_path / "law.py").write_text(LAW)
+    law = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(law)
+    with pytest.raises(PartError, match="law.py:Plain.command: ValueError: bad") as caught:
+        blaming(law.Plain().command, None, None, None)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_json_stands_alone_on_standard_output(capsys):
