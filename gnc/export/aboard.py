@@ -23,7 +23,7 @@ from gnc import __version__
 from gnc.errors import InputError
 from gnc.export.component import Component
 from gnc.export.kernel_files import FLAGS
-from gnc.export.software import Field
+from gnc.export.structs import Field
 from gnc.trees import Tree
 
 ERRORS = ("done", "no prediction over this interval", "no variant for this time", "time goes back", "too much waits")

@@ -17,7 +17,7 @@ from gnc.export.c_code import literal
 from gnc.export.component import Component
 from gnc.export.kernel_files import FLAGS, table, template, write_files
 from gnc.export.sizes import sizes_page
-from gnc.export.software import Field
+from gnc.export.structs import Field
 from gnc.flying import Flying
 from gnc.flying import State as FlightState
 from gnc.trees import Tree

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from gnc.blame import blamed
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.scenarios.covariance.directions import TypicalFlight
@@ -267,10 +268,18 @@ def mapping(workers: int) -> Iterator[Callable[..., Any]]:
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
         with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            yield pool.map
+            yield lambda job, *more: pool.map(partial(blaming, job), *more)
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def blaming(job: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a job, and say whose an error was: an exception forgets that on its way from a worker."""
+    try:
+        return job(*arguments)
+    except Exception as error:
+        raise blamed(error) from None
 
 
 def refuse(mission: Mission) -> None:

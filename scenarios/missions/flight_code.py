@@ -120,11 +120,9 @@ class FlightCode:
         if self.folder is None:
             return component_of(mission, craft)[0]
         about = read_json(self.folder / MANIFEST, 1 << 16, "a folder of gnc export")
-        if (
-            not isinstance(about, dict)
-            or any(key not in about for key in (*OPTIONS, "name"))
-            or about.get("craft") != craft
-        ):
+        kinds = {"name": str, "craft": str, "single": bool, "most_repeats": int}
+        sound = isinstance(about, dict) and all(type(about.get(key)) is kind for key, kind in kinds.items())
+        if not sound or about["craft"] != craft or not about["name"].isidentifier():
             raise InputError(f"--flight-code {self.folder}: was not exported from this mission; export it again")
         component, _ = component_of(mission, craft, **{key: about[key] for key in OPTIONS})
-        return dataclasses.replace(component, name=str(about["name"]))
+        return dataclasses.replace(component, name=about["name"])

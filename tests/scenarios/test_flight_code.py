@@ -206,11 +206,15 @@ def test_tables_of_surroundings_are_those_of_the_flight(small, tmp_path):
 
 
 def test_another_configuration_is_refused_with_one_line_and_nothing_is_written(small, tmp_path, capsys):
-    out = tmp_path / "out"
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    about = {"name": "../../x", "craft": "sat", "single": False, "most_repeats": 10}
+    (elsewhere / "flight_code.json").write_text(json.dumps(about))
     asked = ["run", SMALL, "--trials", "1", "--set", "run.duration_s=30", "--out", str(out)]
     for more, message in (
         (["--set", "craft.sat.J_kgm2=[[0.2,0,0],[0,0.2,0],[0,0,0.2]]", "--flight-code", str(small[0])], "the hash"),
         (["--flight-code", str(tmp_path)], "flight_code.json"),
+        (["--flight-code", str(elsewhere)], "was not exported from this mission"),
         (["--flight-code", "pipe:false"], "nobody answers"),
         (["--flight-code", "tcp:127.0.0.1:1"], "give pipe:COMMAND or tcp:HOST:PORT"),
     ):

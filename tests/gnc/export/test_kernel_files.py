@@ -59,3 +59,21 @@ def test_a_wrong_bit_is_found(tmp_path):
     file.write_text(file.read_text().replace(" + ", " - ", 1))
     with pytest.raises(AssertionError, match="numbers differ"):
         built(tmp_path, "-O1")
+
+
+@batched("(5,5),(5,5),(5),()->(5,5),(5),(5)")
+def sandwich(A, P, x, a):
+    """Multiply matrices and vectors, one of them symmetric, and a sum that two results share."""
+    S = A @ P @ A.T
+    y = (S + S.T) @ x
+    return S, y, y * a + A[:, 1] @ x
+
+
+def test_sums_of_products_are_loops_with_the_same_bits(tmp_path):
+    vectors = random_arguments(sandwich, (50,), np.random.default_rng(3))
+    vectors[0][0], vectors[2][1] = -0.0, -0.0  # signs of zeros count
+    export_kernel(sandwich, "exported", tmp_path, vectors)
+    source = (tmp_path / "exported.c").read_text()
+    assert source.count(" product(") > 5 and len(source.splitlines()) < 400  # 475 products and as many sums
+    for optimisation in ("-O0", "-O3"):
+        assert built(tmp_path, optimisation) == "exported: 50 vectors, 0 numbers differ\n"
