@@ -57,7 +57,8 @@ def observe(found: Covariance) -> Sight:
     for name, C in result.beliefs.items():
         place = int(name.split("_")[0])
         labels = _labels(navigations[place], C.shape[1])
-        _states(sight, f"{crafts[place]} {name}", labels, priors[name], C, result.time)
+        what = " ".join([crafts[place], *name.removesuffix("_C").split("_")[1:]])
+        _states(sight, what, labels, priors[name], C, result.time)
         sight.words.extend(_directions(result, crafts[place], C))
     return sight
 
@@ -124,6 +125,6 @@ def draw(figure: Figure, sight: Sight, time: Array) -> None:
             style = ("-", "--", ":", "-.")[i // len(COLOURS) % 4]
             panel.semilogy(time, ratio[:, i], style, color=COLOURS[i % len(COLOURS)], lw=0.9, label=label)
         panel.axhline(SEEN, color="k", lw=0.7, ls=":")
-        panel.set(title=f"{name}: sigma over its prior", xlabel="time [s]")
+        panel.set(title=f"{name}: sigma of each state over its prior", xlabel="time [s]")
         panel.grid(alpha=0.3)
         panel.legend(fontsize=6, ncols=3)

@@ -17,6 +17,7 @@ from gnc.scenarios.covariance.rare import Rare
 from gnc.scenarios.covariance.verify import Ratio
 from gnc.scenarios.display import table
 from gnc.scenarios.plots import COLOURS, save_figure
+from gnc.scenarios.report.panels import words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,9 +127,13 @@ def _share(p: Prediction) -> str:
     return "" if np.isnan(p.probability) else f"{p.probability:.4f} ({p.interval[0]:.4f} .. {p.interval[1]:.4f})"
 
 
+def _since(t: float) -> str:
+    return "not yet" if np.isnan(t) else f"{t:g}"
+
+
 def more(sight: Sight, requirement: str | None, chance: Rare | None, indices: Any) -> None:
     """Print what filters see, the probability of a rare failure, and Sobol indices."""
-    rows = [(s.filter, s.state, f"{s.prior:.3g}", f"{s.end:.3g}", f"{s.since_s:g}") for s in sight.states]
+    rows = [(s.filter, s.state, f"{s.prior:.3g}", f"{s.end:.3g}", _since(s.since_s)) for s in sight.states]
     table("\nwhat filters see", ("filter", "state", "prior sigma", "sigma at the end", "observed since [s]"), rows)
     for line in sight.words:
         print(line)
@@ -176,7 +181,9 @@ def _draw(figure: Figure, found: Covariance, signal: str) -> None:
             top.plot(t, believed[:, i], color=colour, lw=0.8, ls=":", label=f"believed {label}")
         top.plot(t, np.abs(mean[:, i]), color=colour, lw=0.5, alpha=0.4)
     top.set_ylim(0.0, 1.5 * float(np.nanmax(sigma[settled])) if np.isfinite(sigma[settled]).any() else None)
-    top.set(ylabel="sigma; faint: |mean|", title=f"{found.mission.name}: {signal}, {len(found.flights)} flights")
+    several = f"{len(found.flights)} flight{'s' if len(found.flights) > 1 else ''}"
+    top.set(ylabel=f"sigma of {words(signal, signal)}\nfaint: |mean|")
+    top.set_title(f"{found.mission.name}: {signal.split('.')[0]}, by linear covariance along {several}")
     top.legend(fontsize=7, ncols=2)
     shares = {name: np.trace(c, axis1=1, axis2=2) for name, c in found.shares(signal).items()}
     whole = np.maximum(np.sum(list(shares.values()), axis=0), 1e-300)

@@ -67,6 +67,10 @@ int main(int argc, char *argv[])
         free(given);
         free(expected);
     }
+    free(craft);
+    if (file != NULL) {
+        fclose(file);
+    }
     printf("%ld steps, %ld differ, %.2f us each\n", steps, wrong, 1e6 * (double)busy / CLOCKS_PER_SEC / (double)steps);
     return steps == 0 || wrong != 0;
 }
