@@ -173,7 +173,8 @@ class Software:
             remedy = "write it with kernels (gnc.batched) and give the class compilable = True"
             raise InputError(f"flight software cannot be exported: {part}: {why}; {remedy}") from None
         except Exception as error:  # of any kind: whatever a part does with symbols
-            what = f"{function.name}: {type(error).__name__}: {error}"
+            cause = error.__cause__ or error  # NumPy raises its own from ours
+            what = f"{function.name}: {type(cause).__name__}: {cause}"
             raise InputError(f"flight software cannot be exported: {what}") from error
         targets = [place for struct, base in function.made for place in struct.places(base)]
         places |= self._outside(recorder, clock, function.surroundings)

@@ -34,7 +34,7 @@ def test_the_axis_points_at_the_site_and_its_elevation_is_that_of_astropy():
         off = np.degrees(np.arccos(axis @ sight / np.linalg.norm(sight)))
         assert off < np.degrees(500.0 / np.linalg.norm(sight))
         up = np.degrees(np.arcsin(-sight @ site_I / np.linalg.norm(sight) / np.linalg.norm(site_I)))
-        assert float(plan.asked("elevation_deg", t)) == pytest.approx(up, abs=0.01)
+        assert float(plan.asked("elevation_deg", t, None)) == pytest.approx(up, abs=0.01)
 
 
 @pytest.mark.parametrize("wrong", [{"at": "site"}, {"at": "nadir", "latitude_deg": 1.0, "longitude_deg": 2.0}])
