@@ -13,12 +13,14 @@ import functools
 import hashlib
 import sys
 import types
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from gnc.errors import InputError
 
+LIBRARIES = ("numpy", "math", "builtins", "operator", "functools", "scipy")
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
@@ -72,7 +74,45 @@ def _function(function: types.FunctionType) -> str:
     cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
     held = _text((cells, function.__defaults__, tuple(sorted((function.__kwdefaults__ or {}).items()))))
     code = function.__code__
-    return f"function {function.__module__} {function.__qualname__} {code.co_firstlineno} {held}"
+    return f"function {function.__module__} {function.__qualname__} {code.co_firstlineno} {held} {_reached(function)}"
+
+
+def _reached(function: types.FunctionType) -> str:
+    """Return which functions the names in a function stand for, and in those: somebody may have put others there."""
+    found, waiting = {}, [function]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        if not _is_framework(one.__module__, one.__code__.co_filename):
+            raise Nameless
+        called = [_called(value) for value in _values(one.__code__, one.__globals__)]
+        found[one] = [f"{f.__module__}.{f.__qualname__}" for f in called if f is not None]
+        waiting += [f for f in called if f is not None and f.__module__.partition(".")[0] not in LIBRARIES]
+    return hashlib.sha256(repr([(f.__qualname__, names) for f, names in found.items()]).encode()).hexdigest()
+
+
+def _values(code: types.CodeType, space: Mapping[str, Any]) -> Iterator[Any]:
+    """Give what the global names of a function's code stand for, and attributes of modules by these names."""
+    modules = []
+    for name in code.co_names:
+        value = space.get(name)
+        yield value
+        for module in modules:
+            yield vars(module).get(name)
+        if isinstance(value, types.ModuleType):
+            modules.append(value)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _values(inner, space)
+
+
+def _called(value: Any) -> types.FunctionType | None:
+    """Return the function that stands behind a value, if one does."""
+    from gnc.batch.kernel import Kernel
+
+    function = value.function if type(value) is Kernel else getattr(value, "__wrapped__", value)
+    return function if isinstance(function, types.FunctionType) else None
 
 
 def _is_named(value: Any) -> bool:
@@ -80,7 +120,7 @@ def _is_named(value: Any) -> bool:
     root = str(module).partition(".")[0]
     if root == "gnc":
         return isinstance(value, types.ModuleType) or getattr(sys.modules.get(str(module)), value.__name__, 0) is value
-    return root in ("numpy", "math", "builtins", "operator")
+    return root in LIBRARIES
 
 
 def _is_framework(module: str, file: str) -> bool:

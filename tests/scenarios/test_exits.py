@@ -55,7 +55,7 @@ def test_a_defect_of_ours_is_70_with_the_line_to_look_at_and_a_traceback_on_requ
     monkeypatch.setattr(display, "as_json", None)
     assert cli.main(["list", "--json"]) == 70
     told = capsys.readouterr().err
-    assert "a defect of gnc, please report it: TypeError" in told and "at gnc.scenarios.cli:" in told
+    assert "a defect of gnc, please report it: TypeError" in told and "at gnc.scenarios.display:" in told
     assert told.count("\n") == 1
     assert cli.main(["list", "--json", "--traceback"]) == 70
     assert "Traceback (most recent call last)" in capsys.readouterr().err
