@@ -94,7 +94,7 @@ def _reached(function: types.FunctionType) -> str:
 
 def _values(code: types.CodeType, space: Mapping[str, Any]) -> Iterator[Any]:
     """Give what the global names of a function's code stand for, and attributes of modules by these names."""
-    modules = []
+    modules: list[types.ModuleType] = []
     for name in code.co_names:
         value = space.get(name)
         yield value
