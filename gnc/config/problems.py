@@ -34,8 +34,9 @@ def _line(error: ErrorDetails, place: Place, data: dict[str, Any]) -> str:
         case "union_tag_not_found":
             return f"{key}.kind is missing; give {_one_of(kinds(place.options))}{about}"
         case "union_tag_invalid":
-            kind = dict(error["input"])["kind"]
-            return f"{key}.kind = {brief(kind)}: {_choose(kind, kinds(place.options))}{about}"
+            table = isinstance(error["input"], dict)  # or the kind's name in place of one
+            kind = error["input"]["kind"] if table else error["input"]
+            return f"{key}{'.kind' if table else ''} = {brief(kind)}: {_choose(kind, kinds(place.options))}{about}"
         case "literal_error":
             words = choices(place.options)
             return f"{given}: {_choose(error['input'], words) if words else f'give {noun(place.options)}'}{about}"
