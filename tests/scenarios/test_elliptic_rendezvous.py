@@ -42,6 +42,7 @@ def test_an_outage_gives_no_measurement(four):
     assert np.isfinite(clock.values[:, ~silent]).any()
 
 
+@pytest.mark.slow
 def test_a_trial_alone_has_the_same_bits(four):
     assert same_bits(four.signals, fly(trials=[2]).signals, 2)
 

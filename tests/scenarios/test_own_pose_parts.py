@@ -43,7 +43,7 @@ def last(signal):
     return np.linalg.norm(signal.values[:, -1], axis=-1)
 
 
-@pytest.mark.parametrize("name", ["rendezvous", "docking"])
+@pytest.mark.parametrize("name", ["rendezvous", pytest.param("docking", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("slot", CHANGES)
 def test_a_part_of_ones_own_does_its_work(name, slot):
     flight = fly(name, slot)

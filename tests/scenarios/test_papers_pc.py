@@ -8,7 +8,9 @@ from gnc.scenarios.plots import save_figure
 pytestmark = pytest.mark.jit
 
 
-@pytest.mark.parametrize("name", ["pc/free", "pc/bounce", "pc/friction", "pc/pair", "pc/scaling"])
+@pytest.mark.parametrize(
+    "name", ["pc/free", "pc/bounce", "pc/friction", pytest.param("pc/pair", marks=pytest.mark.slow), "pc/scaling"]
+)
 def test_the_case_holds_and_draws_its_figure(name, tmp_path):
     (case,) = find(name)
     result = case.run(5)

@@ -69,6 +69,7 @@ def test_the_believed_inertia_is_off_in_each_trial_by_what_was_asked_for_but_not
     np.testing.assert_allclose(scatter, 0.04, rtol=5 / np.sqrt(2 * 400))
 
 
+@pytest.mark.slow
 def test_a_filter_that_looks_for_the_inertia_beats_one_that_believes_the_wrong_one_tuned_in_its_favour():
     # 100 trials, NEES (6) over trials and time: the band is that of one instant, 95 %.
     wanted = filters.chosen(["mekf-vi4", "mekf-inertia"], filters.ATTITUDE)
