@@ -12,12 +12,12 @@ from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log
 
 Array = Any
 
-TIMES = ("t", "time", "stamp", "timestamp", "t_s", "epoch", "#timestamp")
+TIME = re.compile(r"#?(t|time|stamp|timestamp|epoch)(?:_(s|ms|us|ns))?", re.I)  # the unit, if the name has it
 UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 LIKELY_STEP = (1e-5, 100.0)  # [s]
 KINDS = {  # by name, then by the usual length of the vector: kind, unit, lowest, highest
-    "gyr|gyro|omega|angular|w": (("gyro", "rad/s", 0.0, 20.0), ("gyro", "deg/s", 20.0, 3e3)),
-    "acc|accel|force|a": (("accelerometer", "m/s^2", 8.0, 12.0), ("accelerometer", "g", 0.8, 1.2)),
+    "gyr|gyro|omega|angular|w(?![a-z])": (("gyro", "rad/s", 0.0, 20.0), ("gyro", "deg/s", 20.0, 3e3)),
+    "acc|accel|force|a(?![a-z])": (("accelerometer", "m/s^2", 8.0, 12.0), ("accelerometer", "g", 0.8, 1.2)),
     "mag|field|b": (
         ("magnetometer", "uT", 15.0, 80.0), ("magnetometer", "nT", 1.5e4, 8e4), ("magnetometer", "T", 1.5e-5, 8e-5),
         ("magnetometer", "G", 0.15, 0.8),
@@ -32,7 +32,7 @@ def inspected(log: Path) -> dict[str, Any]:
 
 def _table(table: Table) -> dict[str, Any]:
     columns = [name for name in table.columns if _readable(table, name)]
-    time = next((name for name in table.columns if name.lower() in TIMES), None)
+    time = next((name for name in table.columns if TIME.fullmatch(name)), None)
     first = next(table.chunks(columns, [time] if time else [], CHUNK_ROWS), {})
     told: dict[str, Any] = {
         "columns": list(table.columns),
@@ -40,7 +40,7 @@ def _table(table: Table) -> dict[str, Any]:
         "rows_seen": len(next(iter(first.values()), [])),
     }
     if time is not None:
-        told |= _clock(first[time])
+        told |= _clock(first[time], TIME.fullmatch(time)[2])  # type: ignore[index]
     told["guesses"] = [guess for group in _groups(columns) if (guess := _guess(group, first)) is not None]
     return told
 
@@ -54,17 +54,17 @@ def _readable(table: Table, name: str) -> bool:
     return True
 
 
-def _clock(stamps: Array) -> dict[str, Any]:
-    """Return unit, rate and gaps of stamps, by the first rows."""
+def _clock(stamps: Array, stated: str | None) -> dict[str, Any]:
+    """Return unit, rate and gaps of stamps, by the first rows; the unit is stated, or makes a likely step."""
     if stamps.dtype.kind == "M":
         steps, unit = np.diff(stamps.astype(np.int64)) * 1e-9, "iso"
     else:
         raw = np.diff(stamps.astype(float))
         usual = np.median(raw[raw > 0.0]) if (raw > 0.0).any() else 1.0
-        whole = stamps.dtype.kind == "i"
+        units = [(stated.lower(), dict(UNITS)[stated.lower()])] if stated else UNITS
+        units = units[::-1] if stamps.dtype.kind == "i" else units
         unit, scale = next(
-            ((u, s) for u, s in (UNITS[::-1] if whole else UNITS) if LIKELY_STEP[0] < usual * s < LIKELY_STEP[1]),
-            UNITS[0],
+            ((u, s) for u, s in units if stated or LIKELY_STEP[0] < usual * s < LIKELY_STEP[1]), UNITS[0]
         )
         steps = raw * scale
     steps = steps[steps > 0.0]

@@ -46,10 +46,10 @@ def _moving(sensor: Any) -> bool:
 
 
 def spreads(evidence: Evidence) -> dict[str, float]:
-    """Return by how much the lengths of measured fields spread, over the noise that is stated."""
+    """Return by how much the lengths of measured fields spread over the stated noise, where the field rests."""
     spread = {}
     for sensor, _, z in evidence.first():
-        if _kind(sensor) == "magnetometer" and evidence.config.orbit is None:
+        if _kind(sensor) == "magnetometer" and not (sensor.reference is not None and _moving(sensor)):
             length = np.sqrt((z[:, :3] ** 2).sum(axis=1))
             usual = float(np.median(length))
             noise = float(np.hypot(sensor.sigma_T, np.radians(sensor.sigma_deg) * usual))
