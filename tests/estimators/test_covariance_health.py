@@ -78,7 +78,9 @@ def test_the_conserved_chart_is_honest_near_the_separatrix_where_the_usual_one_i
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["vi4", "exact", "taylor", "rk4"])
-@pytest.mark.parametrize(("steps", "trials"), [(40_000, slice(None)), (1_000_000, slice(3, 4))], ids=["an hour", "a day"])
+@pytest.mark.parametrize(
+    ("steps", "trials"), [(40_000, slice(None)), (1_000_000, slice(3, 4))], ids=["an hour", "a day"]
+)
 def test_without_process_noise_for_long(method, steps, trials) -> None:
     """Positive definite throughout, and within 4 sigma, by the conserved chart; false alarm 15 times 6e-5, 1e-3.
 
