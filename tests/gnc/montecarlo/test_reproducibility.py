@@ -131,7 +131,7 @@ def flying(mission: Path) -> Callable[[Path, int], list[str]]:
     def command(out: Path, trials: int) -> list[str]:
         fresh = [str(mission), "--trials", str(trials), "--out", str(out)]
         how = ["--resume", str(out)] if (out / "manifest.json").exists() else fresh
-        return [sys.executable, "-m", "gnc.scenarios", "monte-carlo", *how, "--workers", "2", "--chunk-size", "5"]
+        return [sys.executable, "-m", "gnc.scenarios", "monte-carlo", *how, "--workers", "2", "--chunk", "5"]
 
     return command
 
@@ -187,7 +187,7 @@ def test_a_driver_and_a_worker_killed_ten_times_end_with_the_results_of_an_undis
 MISSION = """
 base = "pointing"
 [run]
-duration_s = 120
+duration_s = 1200
 [software.sat.modes.damp]
 guidance = { kind = "pointing", at = "nadir" }
 law = { kind = "pd", frequency_rad_s = 0.05 }
