@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from gnc import check
+from gnc.config import override
 from gnc.contract import guarded
+from gnc.controllers.thruster_allocation import ThrusterAllocation
 from gnc.errors import InputError, PartError
 from gnc.scenarios import cli, display, run
 from gnc.scenarios.covariance.analysis import blaming
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.sweep.sweep import Axis, points
+from gnc.scenarios.sweep.sweep import Axis, outcomes, points
 
 LAW = """
 import numpy as np
@@ -80,6 +82,61 @@ def test_axes_of_a_sweep_that_multiply_to_too_many_points_are_refused():
     axes = [Axis("x", ("x",), tuple(range(1000)))] * 3
     with pytest.raises(InputError, match="1000000000 points are too many"):
         points(axes)
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", '{"x": 9.0}', '{"outcome": {"x": 9.0}}', '{"sha256": null}', "null", "", "another point's"]
+)
+def test_a_point_of_a_sweep_that_was_not_measured_so_is_measured_again(content, tmp_path):
+    """Any table was believed, an edited one and an empty one too."""
+    missions = [override(read("pointing"), [f"run.seed={k}"]) for k in (1, 2)]
+    measure = lambda mission: {"x": float(mission.run.seed), "y": math.nan}  # noqa: E731
+    first = list(outcomes(missions, measure, "tag", tmp_path, 1))
+    one, other = sorted((tmp_path / "points").iterdir())
+    one.write_text(other.read_text() if "another" in content else content)
+    again = list(outcomes(missions, measure, "tag", tmp_path, 1))
+    assert [x["x"] for x in again] == [x["x"] for x in first] == [1.0, 2.0]
+    asked = []
+    assert [x["x"] for x in outcomes(missions, asked.append, "tag", tmp_path, 1)] == [1.0, 2.0] and not asked
+
+
+def test_where_nothing_is_asked_no_trial_is_a_success():
+    """The table said success 1.0000."""
+    mission = override(read("pointing"), ["requirements={}", "run.duration_s=1"])
+    assert not mission.fly(2).verdict.success.any()
+
+
+@pytest.mark.parametrize("setting", ["rate_hz=1e-300", "latency_s=1e300", "rate_hz=1e300"])
+def test_times_of_more_steps_than_can_be_counted_are_bad_input(setting):
+    mission = override(read("pointing"), [f"craft.sat.sensors.sun_sensor.{setting}", "run.duration_s=1"])
+    with pytest.raises(InputError, match="is not a whole number of truth steps"):
+        mission.fly(1)
+
+
+@pytest.mark.parametrize("edges", ["[1, 2, -3]", "[0, 1, 1]"])
+def test_the_edges_of_a_box_are_positive(edges):
+    with pytest.raises(InputError, match="size_m = .*: give 3 numbers > 0"):
+        override(read("pointing"), [f"craft.sat.size_m={edges}"])
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e8])
+def test_thrusters_of_any_size_are_allocated(size):
+    """The tolerances of the linear programme are absolute: at 1e-8 N it had no solution, which was a defect."""
+    arms = np.concatenate([np.eye(3), -np.eye(3)])
+    wrenches = np.array([[*np.cross(r, f), *f] for r in arms for f in arms if abs(r @ f) < 0.5])
+    unit, scaled = (ThrusterAllocation(wrenches_B=k * wrenches) for k in (1.0, size))
+    wanted = np.array([0.1, -0.2, 0.3, 0.2, 0.1, -0.1])
+    u, reached = scaled.allocate(size * wanted)
+    assert np.allclose(u @ (size * wrenches), size * wanted, rtol=1e-9, atol=0.0) and reached == 1.0
+    assert np.isclose(u.sum(), unit.allocate(wanted)[0].sum(), rtol=1e-6)
+
+
+def test_an_argument_of_an_own_part_is_set_beside_its_kind(tmp_path):
+    """`--set ...law.gain=2` was an unknown key, though the file takes it there."""
+    (tmp_path / "law.py").write_text("class Law:\n    def __init__(self, gain=1.0):\n        self.gain = gain\n")
+    law = "software.sat.modes.nadir.law"
+    mission = override(read("pointing"), [f'{law}={{kind="{tmp_path / "law.py"}:Law", gain=3}}'])
+    assert override(mission, [f"{law}.gain=2"]).software["sat"].modes["nadir"].law.component.arguments == {"gain": 2}
 
 
 @pytest.mark.parametrize("command", ["run", "export", "sweep", "simulate"])
