@@ -15,6 +15,7 @@ from gnc import check
 from gnc.config import override
 from gnc.contract import guarded
 from gnc.controllers.thruster_allocation import ThrusterAllocation
+from gnc.draws import Draws
 from gnc.errors import InputError, PartError
 from gnc.scenarios import cli, display, run
 from gnc.scenarios.covariance.analysis import blaming
@@ -98,6 +99,29 @@ def test_a_point_of_a_sweep_that_was_not_measured_so_is_measured_again(content, 
     assert [x["x"] for x in again] == [x["x"] for x in first] == [1.0, 2.0]
     asked = []
     assert [x["x"] for x in outcomes(missions, asked.append, "tag", tmp_path, 1)] == [1.0, 2.0] and not asked
+
+
+@pytest.mark.parametrize(
+    "part",
+    ['sensors.wheels={kind="sun-sensor"}', 'loads.rate={kind="torque", size_Nm=1e-6}', 'sensors.rate={kind="gyro"}'],
+)
+def test_two_parts_that_would_be_given_the_same_random_numbers_are_refused(part):
+    """A torque called `rate` pointed along the first rate of each trial, a sensor called `wheels` followed these."""
+    with pytest.raises(InputError, match="is drawn twice"):
+        override(read("pointing"), [f"craft.sat.{part}", "run.duration_s=1"]).fly(2)
+    draws = Draws(1, np.arange(3))
+    assert (draws.within("a ").normal("x") != draws.within("b ").normal("x")).all()
+    with pytest.raises(InputError, match="'a x' is drawn twice"):
+        draws.within("a ").stream("x", 1)
+
+
+@pytest.mark.parametrize("name", ["success", "lost", "trial", "shadow"])
+def test_a_requirement_is_not_called_like_a_column(name):
+    """One called `success` had its value in `gnc run`, and the share of successes in `gnc monte-carlo`."""
+    asked = f'requirements.{name}={{kind="statistic", signal="sat.pointing_error_deg", at_most=1}}'
+    with pytest.raises(InputError, match=f"requirements.{name}: the tables have a column of that name"):
+        override(read("pointing"), [asked])
+    assert "lost" in override(read("pointing"), ['requirements.lost={kind="lost"}']).requirements
 
 
 def test_where_nothing_is_asked_no_trial_is_a_success():
