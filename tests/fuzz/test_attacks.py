@@ -5,8 +5,10 @@ import json
 import math
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from gnc.contract import guarded
 from gnc.controllers.thruster_allocation import ThrusterAllocation
 from gnc.draws import Draws
 from gnc.errors import InputError, PartError
+from gnc.export.sizes import measured
 from gnc.scenarios import cli, display, run
 from gnc.scenarios.covariance.analysis import blaming
 from gnc.scenarios.missions.load import read
@@ -153,6 +156,15 @@ def test_thrusters_of_any_size_are_allocated(size):
     u, reached = scaled.allocate(size * wanted)
     assert np.allclose(u @ (size * wrenches), size * wanted, rtol=1e-9, atol=0.0) and reached == 1.0
     assert np.isclose(u.sum(), unit.allocate(wanted)[0].sum(), rtol=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_sizes_are_measured_wherever_the_source_lies(tmp_path, monkeypatch):
+    """`gnc export pointing --out flight_code` ended in a defect: gcc ran elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "one.c").write_text("double twice(double x);\ndouble twice(double x) { return 2.0 * x; }\n")
+    assert measured(Path("c", "one.c"), ["gcc"])["twice"][0] > 0
 
 
 def test_an_argument_of_an_own_part_is_set_beside_its_kind(tmp_path):
