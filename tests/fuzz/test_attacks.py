@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,24 @@ def test_two_parts_that_would_be_given_the_same_random_numbers_are_refused(part)
         draws.within("a ").stream("x", 1)
 
 
+@pytest.mark.parametrize("command", [["run"], ["monte-carlo", "--workers", "1"]])
+def test_a_flight_that_loses_all_trials_leaves_its_metrics_and_figures(command, tmp_path, capsys):
+    """Figures of nothing but NaN ended in a traceback, and metrics.json was not there yet."""
+    start = ["--set", "craft.sat.start.rate_deg_s=[1e300, 0, 0]", "--set", "run.duration_s=5"]
+    words = [*command, "pointing", *start, "--trials", "2", "--out", str(tmp_path / "out"), "--json"]
+    assert cli.main(words) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert not told["ok"] and [entry["trial"] for entry in told["lost"]] == [0, 1]
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["lost"] and [*(tmp_path / "out").glob("*.png")]
+
+
+def test_a_sensor_with_its_sign_turned_shows_in_the_hints():
+    """It settled 180 deg off with a NIS of 2.97, and nothing told of the recoveries."""
+    turned = ["software.sat.sensors.sun_sensor={q_BS=[0, 0, 0, 1]}", "run.duration_s=600"]
+    verdict = override(read("pointing"), turned).fly(2).verdict
+    assert not verdict.ok and any("its filter recovered" in hint for hint in verdict.hints)
+
+
 @pytest.mark.parametrize("name", ["success", "lost", "trial", "shadow"])
 def test_a_requirement_is_not_called_like_a_column(name):
     """One called `success` had its value in `gnc run`, and the share of successes in `gnc monte-carlo`."""
@@ -144,6 +163,39 @@ def test_times_of_more_steps_than_can_be_counted_are_bad_input(setting):
 def test_the_edges_of_a_box_are_positive(edges):
     with pytest.raises(InputError, match="size_m = .*: give 3 numbers > 0"):
         override(read("pointing"), [f"craft.sat.size_m={edges}"])
+
+
+@pytest.mark.parametrize(
+    ("mission", "setting", "says"),
+    [
+        (
+            "pointing",
+            'dispersions.d={kind="discrete", key="craft.sat.J_kgm2"}',
+            "choices is missing; give a list of length >= 1",
+        ),
+        (
+            "pointing",
+            'dispersions.d={kind="normal", key="craft.sat.J_kgm2"}',
+            "give exactly one of sigma, sigma_percent",
+        ),
+        ("pointing", 'software.sat.modes.nadir.law={kind="lqr", K=[[1, 2, 3]]}', "give 3 rows of 6 numbers, not 1 x 3"),
+        ("pointing", "craft.sat.size_m=[1, 2]", "craft.sat.size_m = .*: give 3 numbers > 0, not 2"),
+        ("servicing", "craft.servicer.bodies.forearm.damping=-1", "forearm.damping = -1: give a number >= 0"),
+    ],
+)
+def test_messages_that_confused_say_what_would_be_right(mission, setting, says):
+    with pytest.raises(InputError, match=says):
+        override(read(mission), [setting])
+
+
+def test_the_table_of_attacks_names_tests_that_exist(repository):
+    text = (repository / "tests" / "trust.md").read_text()
+    files = re.findall(r"`((?:fuzz|gnc|scenarios|estimators)/[\w/]+\.py)`", text)
+    names = " ".join(path.read_text() for path in (repository / "tests").rglob("test_*.py"))
+    tests = " ".join(re.findall(r"def (test_\w+)", names))
+    words = re.findall(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b", re.sub(r"`[^`]*`", "", text))
+    assert len(files) > 25 and all((repository / "tests" / file).is_file() for file in files)
+    assert len(words) > 30 and not [word for word in words if word not in tests]
 
 
 @pytest.mark.parametrize("size", [1e-8, 1e8])
