@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gnc.errors import InputError
 from gnc.seeds import generators
 
-__all__ = ["Stream", "Streams", "normal", "stream", "uniform"]
+__all__ = ["Stream", "Streams", "Walk", "normal", "stream", "uniform"]
 
 Array = NDArray[np.float64]
 Trials = int | Sequence[int] | NDArray[np.integer]
@@ -96,6 +96,21 @@ class Streams(Stream):
         for one in self._each:
             one._draw()
         np.concatenate([one._ahead for one in self._each], axis=-1, out=self._ahead)
+        self._used = 0
+
+
+class Walk(Stream):
+    """The sums of the numbers of a stream so far: a random walk."""
+
+    def __init__(self, steps: Stream) -> None:
+        self._steps, self.size = steps, steps.size
+        self._ahead, self._used = np.zeros_like(steps._ahead), self.BLOCK
+
+    def _draw(self) -> None:
+        so_far = self._ahead[:, -1].copy()
+        self._steps._draw()
+        self._steps._ahead[:, 0] += so_far
+        np.cumsum(self._steps._ahead, axis=1, out=self._ahead)
         self._used = 0
 
 
