@@ -299,7 +299,8 @@ class _Builder:
         if len(set(periods.values())) > 1:
             raise InputError(f"software.*.rate_hz: {', '.join(periods)} differ; give all flight software one rate")
         period = next(iter(periods.values()), self.duration)
-        first = min((quiet_until(self.nominal.software[name], self.duration) for name in software), default=np.inf)
+        when = self.duration, self.h
+        first = min((quiet_until(self.nominal.software[name], *when) for name in software), default=np.inf)
         if not np.isfinite(first):
             first, period = 0.0, self.duration
         return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()), first)
