@@ -209,7 +209,8 @@ class _Builder:
         usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
         demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}
-        by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
+        own = isinstance(mode.law, OwnPart)
+        by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand, own).items()}
         judged = guidance
         if mode.guidance is not None and isinstance(guidance, Plan) and self.known_sky is not self.sky:
             judged = mode.guidance.build(dataclasses.replace(known, sky=self.sky))
