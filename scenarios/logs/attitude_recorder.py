@@ -1,7 +1,7 @@
 """The recorders of missions that fly a MEKF on the dynamics or on a gyro, and what replay needs to fly the same.
 
-The first: the loop also predicts only to look ahead, for a command or a record, and throws the result away. What counts are the
-predictions that lead to the belief which a measurement corrects, so these are found by going back from there.
+Of the first: the loop also predicts only to look ahead, for a command or a record, and throws the result away. What
+counts are the predictions that lead to the belief which a measurement corrects, so these are found by going back.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class AttitudeRecorder(Recorder):
 
 
 class GyroRecorder(Recorder):
-    """Takes down the gyro, and the sensors with their references; replay begins where sensors first give an attitude."""
+    """Takes down the gyro, and the sensors with their references; replay begins where they first give an attitude."""
 
     def __init__(self, navigation: Any, belief: Any, sensors: Mapping[str, Any], h: float) -> None:
         super().__init__(navigation, h)
