@@ -85,10 +85,10 @@ def _kernel_code(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], s
     return code
 
 
-def program_tile(tape: Tape, results: list[int], width: int) -> int:
+def program_tile(tape: Tape, results: list[int], state: int, width: int) -> int:
     """Return the address of the tile of a program, see `program_loop`."""
     with _lock:
-        return _program_tile(program_module(tape, results, width), tuple(_symbols(tape, width).items()))
+        return _program_tile(program_module(tape, results, state, width), tuple(_symbols(tape, width).items()))
 
 
 @functools.cache  # loops of the same parts are built again and again, and linked code stays for ever
