@@ -57,7 +57,7 @@ def function_of_one(kernel: Kernel, repeating: bool) -> Any:
 
 @functools.cache
 def tile_address(call: Call, width: int, asked: frozenset[int]) -> int:
-    """Return the address of the function that computes one tile of a kernel, for programs that use the results asked."""
+    """Return the address of the function of one tile of a kernel, for programs that use the asked results."""
     kernel = call.kernel
     every = len(asked) == kernel.layout.outputs
     with _lock:

@@ -110,7 +110,7 @@ class Tape:
         return list(map(frozenset, found))
 
     def wanted(self, results: list[int], asked: frozenset[int], repeating: bool) -> list[int | None]:
-        """Return the results with None for what is not asked for; in a repeated kernel, nor needed for the next time."""
+        """Return the results with None for what is not asked for; in a repeated kernel nor needed next time."""
         keep, before = set(asked), set[int]()
         while repeating and keep != before:
             before = set(keep)
