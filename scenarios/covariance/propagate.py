@@ -60,6 +60,7 @@ class _Observers:
     def __init__(self, flight: TypicalFlight) -> None:
         self.flight, self.known, self.names = flight, dict[int, Prepared](), judged_signals(flight.prepared)
         self.shared = {name for name, signal in flight.prepared.signals.items() if signal.shared}  # by all trials
+        self._matrices: dict[str, Array] = {}
 
     def values(self, seen: Seen, numbers: Array) -> dict[str, Array]:
         """Return all signals of moments (rows, numbers)."""
@@ -68,26 +69,33 @@ class _Observers:
         with np.errstate(all="ignore"):
             return self.known[len(numbers)].observer(seen.read(numbers))
 
+    def matrices(self, seen: Seen) -> dict[str, Array]:
+        """Return the places of the square matrices that beliefs hold in the numbers of a moment, by their names."""
+        if not self._matrices:
+            belief = seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief
+            named = zip(paths(belief), leaves(belief), strict=True)
+            square = {name: x[0] for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}
+            self._matrices = {name: x.astype(int) for name, x in square.items()}
+        return self._matrices
+
     def slopes(self, seen: Seen, sigma: Array, moved: Array) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return all signals of the moment and of samples about it, and their derivatives (size, numbers).
 
         The derivative is not taken by the numbers of a filter's covariance, which moves by second order.
         """
-        fixed = np.concatenate(
-            [np.zeros(0), *map(np.ravel, _matrices(seen, np.arange(len(sigma), dtype=float)).values())]
-        )
-        free = np.setdiff1d(np.arange(len(sigma)), fixed.astype(int))
-        moved[:, fixed.astype(int)] = 0.0
         step = np.where(sigma > 0.0, np.maximum(FINE * sigma, 1e-8 * np.abs(seen.numbers)), 0.0)
+        for matrix in self.matrices(seen).values():
+            moved[:, matrix] = step[matrix] = 0.0
+        (free,) = np.nonzero(step)
         change, count = np.diag(step)[free], len(free)
         values = self.values(seen, seen.numbers + np.vstack([0.0 * step, change, -change, moved]))
-        over, slopes = np.where(step[free] > 0.0, 2.0 * step[free], np.inf)[:, None], {}
+        slopes = {}
         for name in self.names:
             y = np.asarray(values[name], float).reshape(1 + 2 * count + len(moved), -1)
             slopes[name] = np.zeros((y.shape[1], len(sigma)))
-            d = (y[1 : 1 + count] - y[1 + count : 1 + 2 * count]) / over
+            d = (y[1 : 1 + count] - y[1 + count : 1 + 2 * count]) / (2.0 * step[free, None])
             slopes[name][:, free] = np.where(np.isfinite(d), d, 0.0).T
-        kept = [0, *range(1 + 2 * count, 1 + 2 * count + len(moved))]
+        kept = np.r_[0, 1 + 2 * count : 1 + 2 * count + len(moved)]
         return {n: y if n in self.shared else np.asarray(y)[kept] for n, y in values.items()}, slopes
 
 
@@ -194,21 +202,17 @@ def _observed(
     values, slopes = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), moved.T)
     around: dict[str, Array] = {n: np.asarray(values[n], float) for n in ("sun_I", "B_I_T") if n in values}
     around |= {name: np.asarray(y)[0] for name, y in values.items() if name.endswith(".q_IB")}
-    for told, what in ((result.around, around), (result.beliefs, _matrices(seen, seen.numbers))):
+    matrices = {name: seen.numbers[places] for name, places in observers.matrices(seen).items()}
+    for told, what in ((result.around, around), (result.beliefs, matrices)):
         for name, value in what.items():
             told.setdefault(name, []).append(value)
-    for name, G in slopes.items():
+    ends = np.cumsum([len(G) for G in slopes.values()])[:-1]
+    one = np.vstack([*slopes.values()])
+    GA, GB = one @ seen.A, {name: one @ B for name, B in seen.B.items()}
+    noises = {name: (GA @ part @ GA.T) + (GB[name] @ GB[name].T if name in GB else 0.0) for name, part in parts.items()}
+    for name, GT, own in zip(slopes, np.split(one @ T, ends), np.split(np.arange(len(one)), ends), strict=True):
         result.nominal.setdefault(name, []).append(np.ravel(np.asarray(values[name], float)[0]))
-        result.slopes.setdefault(name, []).append(G @ T)
-        GA = G @ seen.A
-        for instrument, part in parts.items():
-            GB = G @ seen.B.get(instrument, np.zeros((G.shape[1], 0)))
-            result.noise.setdefault(name, {}).setdefault(instrument, []).append(GA @ part @ GA.T + GB @ GB.T)
+        result.slopes.setdefault(name, []).append(GT)
+        for instrument, C in noises.items():
+            result.noise.setdefault(name, {}).setdefault(instrument, []).append(C[own[0] : own[-1] + 1, own])
     return {n: y if n in observers.shared else y[1:] for n, y in values.items()}
-
-
-def _matrices(seen: Seen, numbers: Array) -> dict[str, Array]:
-    """Return the square matrices that beliefs hold, by their names, from the numbers of a moment."""
-    belief = seen.read(numbers[None]).belief
-    named = zip(paths(belief), leaves(belief), strict=True)
-    return {name: x[0] for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}
