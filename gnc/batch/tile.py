@@ -35,8 +35,8 @@ def tile_code(
 ) -> Iterator[str]:
     """Write the function `@tile` of a kernel, or of one that calls others."""
     if tape.calls:
-        kept = [pair for pair in zip(results, places("out", layout.outs), strict=True) if pair[0] is not None]
-        entries, outs = [entry for entry, _ in kept], [out for _, out in kept]
+        pairs = zip(results, places("out", layout.outs), strict=True)
+        entries, outs = [one for one in results if one is not None], [out for one, out in pairs if one is not None]
         return calling_function(
             tape, entries, width, pointers(layout, False), places("in", layout.ins), outs, quick=True
         )
