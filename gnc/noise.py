@@ -54,6 +54,11 @@ class Stream:
         self._generators = generators(_whole("seed", seed, SEED_LIMIT), which, _words(name))
         self._ahead, self._used = np.empty((len(which), self.BLOCK, self.size)), self.BLOCK
 
+    @property
+    def walking(self) -> NDArray[np.bool_]:
+        """Which of the numbers are those of a random walk."""
+        return np.zeros(self.size, bool)
+
     def next(self) -> Array:
         """Return the next numbers of every trial."""
         if self._used == self.BLOCK:
@@ -92,6 +97,11 @@ class Streams(Stream):
         self._each, self.size = streams, sum(one.size for one in streams)
         self._ahead, self._used = np.empty((len(streams[0]._ahead), self.BLOCK, self.size)), self.BLOCK
 
+    @property
+    def walking(self) -> NDArray[np.bool_]:
+        """Which of the numbers are those of a random walk."""
+        return np.concatenate([one.walking for one in self._each])
+
     def _draw(self) -> None:
         for one in self._each:
             one._draw()
@@ -105,6 +115,11 @@ class Walk(Stream):
     def __init__(self, steps: Stream) -> None:
         self._steps, self.size = steps, steps.size
         self._ahead, self._used = np.zeros_like(steps._ahead), self.BLOCK
+
+    @property
+    def walking(self) -> NDArray[np.bool_]:
+        """All of them."""
+        return np.ones(self.size, bool)
 
     def _draw(self) -> None:
         so_far = self._ahead[:, -1].copy()
