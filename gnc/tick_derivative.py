@@ -10,6 +10,7 @@ part by central differences of the part alone, and are exact everywhere else.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,23 +38,25 @@ class TangentTick:
     def __init__(
         self,
         recording: Recording,
-        directions: int,
+        seeds: np.ndarray,
         parameters: Slopes,
         noise: Mapping[Any, np.ndarray] | None = None,
         of_rows: RowSlopes | None = None,
     ) -> None:
         """Write the programs.
 
-        `parameters` gives the slopes (directions, size) of an array that the tick was recorded with, or None; `noise`
-        those of a stream; `of_rows` those of what a part in Python returns, by the parameters that it holds itself.
+        `seeds` are the slopes (directions, numbers) of the state before the tick; `parameters` gives those of an array
+        that the tick was recorded with, or None; `noise` those of a stream; `of_rows` those of what a part in Python
+        returns, by the parameters that it holds itself.
         """
         if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
-        self.recording, self.directions, self._of_rows = recording, directions, of_rows
+        self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
+        self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
-        self._returned = [(np.zeros(size), np.zeros((directions, size))) for size in sizes]
+        self._returned = [(np.zeros(size), np.zeros((len(seeds), size))) for size in sizes]
         self._stages = [self._program(cut.operands, i) for i, cut in enumerate(cuts)]
         self._last = self._program(recording.results[recording.recorder.state_size :], len(cuts))
 
@@ -86,15 +89,15 @@ class TangentTick:
         return Program(self.directions, new, [new.index(y) for y in order], 2 * size, given)
 
     def run(
-        self, z: np.ndarray, dz: np.ndarray, k: int, steps: int = 1
+        self, z: np.ndarray, k: int, steps: int, places: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Take ticks from the k-th on without noise from numbers z with slopes dz (directions, numbers).
+        """Take ticks from the k-th on without noise from numbers z with the slopes of `seeds`.
 
-        Return those after the ticks, and what the last makes (innovations, observations) with its slopes.
+        Return the numbers after the ticks, slopes of those in some places, and what the last tick makes (innovations,
+        observations) with its slopes.
         """
-        size = len(z)
-        state = np.empty((self.directions, 2 * size))
-        state[:, :size], state[:, size:] = z, dz
+        size, state = len(z), self._state
+        state[:, :size], state[:, size:] = z, self._seeds
         if not self._stages:
             made = self._run(self._last, state, k, steps)
         for tick in range(k, k + steps) if self._stages else ():
@@ -102,7 +105,7 @@ class TangentTick:
                 given = self._run(stage, state, tick, 1)
                 known[0][:], known[1][:] = self._called(cut, *_halves(given), tick)
             made = self._run(self._last, state, tick, 1)
-        return state[0, :size].copy(), state[:, size:].copy(), *_halves(made)
+        return state[0, :size].copy(), state[:, size + places], *_halves(made)
 
     def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
         used, made = iter(program.used), np.empty((steps, self.directions, program.made))
@@ -142,14 +145,19 @@ class TangentTick:
 def _halves(made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values and slopes of what a program has made."""
     half = made.shape[1] // 2
-    return made[0, :half].copy(), made[:, half:].copy()
+    return made[0, :half], made[:, half:]
 
 
 def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[Rows | None]:
     """Return the inputs of ticks, noise as zeros."""
     if isinstance(source, Noise):
-        return [of_all(np.zeros((steps, source.stream.size))) if next(used) else None]
+        return [_zeros(steps, source.stream.size) if next(used) else None]
     return source.rows(k, steps, used)
+
+
+@functools.cache
+def _zeros(steps: int, size: int) -> Rows:
+    return of_all(np.zeros((steps, size)))
 
 
 def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:

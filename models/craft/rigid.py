@@ -112,7 +112,7 @@ class RigidCraft:
         }
         if self._free:
             energy, energy_0 = (rates.kinetic_energy(s.w_B, self.J) for s in (x, first))
-            values["energy_gap"] = energy / energy_0 - 1.0
+            values["energy_gap"] = energy / np.maximum(energy_0, 1e-300) - (energy_0 > 0.0)
         return values | self.effects.observe(command, x.effectors)
 
 
