@@ -8,12 +8,14 @@ it is told of a dispersed field only where the field is its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from gnc.config import override
 from gnc.config.toml_text import value_text
+from gnc.errors import InputError
 from gnc.montecarlo.sampling import draw
 from gnc.parts import Part
 from gnc.scenarios.missions.mission import Mission
@@ -69,8 +71,23 @@ def _group(mission: Mission, shaping: list[str], fields: Mapping[str, Array], tr
     changed: Any = shaped
     for key, values in drawn.items():
         if key not in shaping:
+            _check(mission, key, values, trials[rows])
             changed = with_field(changed, key.split("."), values)
     return Group(changed, told, trials[rows], drawn)
+
+
+def _check(mission: Any, key: str, values: Array, trials: Array) -> None:
+    """Hold the value of every trial to what its field may be."""
+    here, path = mission, key.split(".")
+    for part in path[:-1]:
+        here = here[part] if isinstance(here, Mapping) else getattr(here, part)
+    field = type(here).model_fields[path[-1]]
+    held: Any = TypeAdapter(Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation)
+    for trial, value in zip(trials.tolist(), values.tolist(), strict=True):
+        try:
+            held.validate_python(value)
+        except ValidationError as error:
+            raise InputError(f"{key}: {error.errors()[0]['msg']} (drawn for trial {trial})") from None
 
 
 def with_field(section: Any, path: list[str], values: Array) -> Any:

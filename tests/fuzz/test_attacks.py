@@ -198,6 +198,19 @@ def test_the_table_of_attacks_names_tests_that_exist(repository):
     assert len(words) > 30 and not [word for word in words if word not in tests]
 
 
+@pytest.mark.parametrize(
+    ("key", "sigma", "says"),
+    [("craft.sat.J_kgm2", 1e-3, "not symmetric"), ("craft.sat.sensors.magnetometer.sigma_deg", 5.0, "greater than")],
+)
+def test_a_value_drawn_for_a_trial_is_held_to_what_its_field_may_be(key, sigma, says):
+    """An inertia whose elements were dispersed one by one flew, though it was not symmetric."""
+    mission = override(
+        read("pointing"), [f'dispersions.a={{kind="normal", key="{key}", sigma={sigma}}}', "run.duration_s=1"]
+    )
+    with pytest.raises(InputError, match=rf"{key}: .*{says}.*\(drawn for trial \d+\)"):
+        mission.fly(50)
+
+
 @pytest.mark.parametrize("size", [1e-8, 1e8])
 def test_thrusters_of_any_size_are_allocated(size):
     """The tolerances of the linear programme are absolute: at 1e-8 N it had no solution, which was a defect."""
