@@ -82,7 +82,8 @@ def _check(mission: Any, key: str, values: Array, trials: Array) -> None:
     for part in path[:-1]:
         here = here[part] if isinstance(here, Mapping) else getattr(here, part)
     field = type(here).model_fields[path[-1]]
-    held: Any = TypeAdapter(Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation)
+    kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    held = TypeAdapter[Any](kind)
     for trial, value in zip(trials.tolist(), values.tolist(), strict=True):
         try:
             held.validate_python(value)
