@@ -83,8 +83,8 @@ def judge(
     name, limit = counted[-1] if counted else ("lost", LostPart())
     tally = limit.count(name, len(judged.lost))
     verdict.metrics = {**tally.metrics, **verdict.metrics}
-    verdict.checks = [*tally.checks, *verdict.checks] if verdict.checks else [*tally.checks, NOTHING]
-    verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
+    verdict.lost, verdict.success = judged.lost, success & judged.kept & bool(verdict.checks)
+    verdict.checks = [*tally.checks, *(verdict.checks or [NOTHING])]
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
     verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(mission, flight, modes)
