@@ -102,7 +102,7 @@ class _Compiled:
             return
         flying, k, state = self._flying, self._flying.k, self._packed()
         kind = self._kind()
-        before = self._slots.unpack(state, kind.waiting).truth if record is not None else None
+        before = self._slots.truth(state) if record is not None else None
         for tick, made in self._ticks(kind, state, end - k):
             if self._innovation is not None:
                 for i, numbers in enumerate(made, flying.k):

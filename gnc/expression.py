@@ -14,6 +14,7 @@ size of its parts.
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -79,6 +80,11 @@ def parse(text: str) -> Expression:
     """Return the condition that a text states, or say in one line where it is wrong."""
     if not isinstance(text, str) or not text.strip():
         raise InputError("is empty; give a condition, such as t > 900")
+    return _parsed(text)
+
+
+@functools.lru_cache(1000)  # a verdict looks at the same few for every trial
+def _parsed(text: str) -> Expression:
     if len(text) > LONGEST:
         raise InputError(f"{len(text)} characters are too many; a condition has at most {LONGEST}")
     parser = _Parser(text)

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc.blame import blamed
 from gnc.compiled_loop import later
-from gnc.errors import InputError
+from gnc.errors import InputError, PartError
 from gnc.flying import Flying, Moment, State, Waiting
 from gnc.loop import Loop
 from gnc.recorded_tick import NotRecordable, Recording
@@ -145,7 +146,9 @@ class LinearFlight:
                 return
             except NotRecordable as error:  # numbers that all trials share and that change show in the first tick
                 if error.shared is None or error.shared in self._shared:
-                    raise InputError(f"the flight cannot be differentiated: {error}") from None
+                    cause = blamed(error.__cause__ or error)
+                    refused = InputError(f"the flight cannot be differentiated: {error}")
+                    raise (cause if isinstance(cause, PartError) else refused) from None
                 self._shared |= {error.shared}
                 self._lay_out()
 

@@ -40,7 +40,7 @@ class StateSlots:
         self._names = [name for name in measured if name in measurements]
         happened = tuple(self._happened for _ in state.happened)
         self._empty = state._replace(happened=happened, moves=(move,) * marks if loop.delay else (), taken=taken)
-        self.packing = Packing(self._empty, shared)
+        self.packing, self._truth = Packing(self._empty, shared), Packing(state.truth, shared)
 
     def fits(self, flying: Flying, measurements: dict[str, Any]) -> bool:
         """Tell whether the numbers of another flight of the loop go into these slots."""
@@ -58,6 +58,10 @@ class StateSlots:
     def unpack(self, numbers: np.ndarray, waiting: Waiting) -> State:
         """Return the state with these numbers, in new arrays."""
         return self.used(self.packing.unpack(numbers), waiting)
+
+    def truth(self, numbers: np.ndarray) -> Any:
+        """Return the truth alone, which comes first."""
+        return self._truth.unpack(numbers)
 
     def symbols(self, recorder: Recorder) -> State:
         """Return all slots as the state of a program."""

@@ -56,20 +56,23 @@ def function_of_one(kernel: Kernel, repeating: bool) -> Any:
 
 
 @functools.cache
-def tile_address(call: Call, width: int) -> int:
-    """Return the address of the function that computes one tile of a kernel, for programs to call."""
+def tile_address(call: Call, width: int, asked: frozenset[int]) -> int:
+    """Return the address of the function of one tile of a kernel, for programs that use the asked results."""
+    kernel = call.kernel
+    every = len(asked) == kernel.layout.outputs
     with _lock:
 
         def source(tape: Tape, results: list[int]) -> str:
-            return callee_module(call.kernel.layout, tape, results, width, call.repeating)
+            wanted = tape.wanted(results, asked, call.repeating)
+            return callee_module(kernel.layout, tape, wanted, width, call.repeating)
 
-        return _linked(call.kernel, f"tile {width} {call.repeating}", source, width)
+        return _linked(kernel, f"tile {width} {call.repeating} {'' if every else sorted(asked)}", source, width)
 
 
 def _linked(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str], width: int) -> int:
     """Return the address of a kernel's code; one that calls others has no name, and has been traced."""
     code = _kernel_code(kernel, use, source)
-    return _link(code, _symbols(kernel.tape[0], width) if "tape" in vars(kernel) else _system())
+    return _link(code, _symbols(*kernel.tape, width) if "tape" in vars(kernel) else _system())
 
 
 def _kernel_code(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str]) -> bytes:
@@ -85,10 +88,10 @@ def _kernel_code(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], s
     return code
 
 
-def program_tile(tape: Tape, results: list[int], width: int) -> int:
+def program_tile(tape: Tape, results: list[int], state: int, width: int) -> int:
     """Return the address of the tile of a program, see `program_loop`."""
     with _lock:
-        return _program_tile(program_module(tape, results, width), tuple(_symbols(tape, width).items()))
+        return _program_tile(program_module(tape, results, state, width), tuple(_symbols(tape, results, width).items()))
 
 
 @functools.cache  # loops of the same parts are built again and again, and linked code stays for ever
@@ -104,10 +107,11 @@ def program_loop(width: int) -> Any:
         return prototype(_link(_object_code(loop_of_programs(width)), _system()))
 
 
-def _symbols(tape: Tape, width: int) -> dict[str, int]:
+def _symbols(tape: Tape, results: list[int], width: int) -> dict[str, int]:
     """Return the addresses that a tape's code refers to."""
-    calls = {f"call{i}": tile_address(call._replace(masked=False), width) for i, call in enumerate(tape.calls)}
-    return {**_system(), **calls}
+    calls = zip(tape.calls, tape.asked(results), strict=True)
+    found = (tile_address(call._replace(masked=False), width, asked) for call, asked in calls)
+    return {**_system(), **{f"call{i}": address for i, address in enumerate(found)}}
 
 
 def lanes() -> int:

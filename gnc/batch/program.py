@@ -36,6 +36,8 @@ from gnc.batch.tape import Tape
 
 Array = Any
 
+GAP = 8  # slots of a state that nothing touches and that are moved all the same
+
 
 class Rows(NamedTuple):
     """Where a program finds an input of every step, or leaves what comes out of it."""
@@ -264,20 +266,23 @@ class Program:
         self.trials, self._size, self.made = trials, state, len(results) - state
         self.tape, self.results, self.given = tape, results, given
         timed = [one for one in given if one.memory is None]
-        used = _used(tape, results)
+        changed = {slot for slot in range(state) if tape.entries[results[slot]][:2] != ("input", (slot,))}
+        used = _used(tape, [*(results[slot] for slot in changed), *results[state:]])
+        self._pieces = _pieces(changed | {slot for slot in used if slot < state})
         self._staying = [one for one in given if one.memory is not None and _is_in(one, used)]
         changing = [one for one in timed if _is_in(one, used)]
         self.used = [_is_in(one, used) for one in timed]  # whether anything depends on it
         width = 1 if trials == 1 else lanes()
-        self.tile, self._function = program_tile(tape, results, width), program_loop(width)
-        self._buffer = np.empty(width * (tape.inputs + len(results) + 1))
+        self.tile, self._function = program_tile(tape, results, state, width), program_loop(width)
+        self._buffer = np.empty(width * (tape.inputs + self.made + 1))
         aligned = -(-_address(self._buffer) // (8 * width)) * 8 * width
-        table = [(self.tile, aligned, len(self._staying), len(changing), tape.inputs), (0, 8 * state, 0, 0, state)]
+        table = [(self.tile, aligned, len(self._staying), len(changing), len(self._pieces))]
+        table += [(0, 8 * state, 0, first, end - first) for first, end in self._pieces]
         table += [(_address(one.memory), one.trial_step, 0, one.slot, one.size) for one in self._staying]
         table += [(0, 0, 0, one.slot, one.size) for one in changing]
-        table += [(0, 0, 0, tape.inputs + state, self.made)]
+        table += [(0, 0, 0, tape.inputs, self.made)]
         self._table = np.array(table, np.int64)
-        self._address, self._first = _address(self._table), 2 + len(self._staying)
+        self._address, self._first = _address(self._table), 1 + len(self._pieces) + len(self._staying)
         self.output = self._table[-1]
         self._bound: np.ndarray | None = None  # the state whose address is in the table
 
@@ -296,7 +301,8 @@ class Program:
         if state is not self._bound:
             if state.shape != (self.trials, self._size) or state.dtype != float or not state.flags.c_contiguous:
                 raise ValueError(f"state: expected an array of floats {(self.trials, self._size)}, without gaps")
-            self._bound, self._table[1, 0] = state, _address(state)
+            self._bound, start = state, _address(state)
+            self._table[1 : 1 + len(self._pieces), 0] = [start + 8 * first for first, _ in self._pieces]
         if made is not None:
             self.output[:3] = made[:3]
 
@@ -317,6 +323,15 @@ def _used(tape: Tape, results: list[int]) -> set[int]:
     """Return which inputs anything depends on."""
     needed = (tape.entries[i] for i in tape.needed(results))
     return {entry.operands[0] for entry in needed if entry.op == "input"}
+
+
+def _pieces(slots: set[int]) -> list[tuple[int, int]]:
+    """Return beginnings and ends of the pieces of a state that slots are in; a small gap does not end a piece."""
+    found: list[tuple[int, int]] = []
+    for slot in sorted(slots):
+        first = found.pop()[0] if found and slot - found[-1][1] < GAP else slot
+        found.append((first, slot + 1))
+    return found
 
 
 def _is_in(one: Input, used: set[int]) -> bool:

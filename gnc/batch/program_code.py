@@ -40,23 +40,28 @@ class _Step:
         self.vector = f"<{width} x double>"
         self.places: dict[int, Place] = {}  # of entries that are in memory
         self.loaded: set[int] = set()
-        self.made = 0
+        self.made = self.moved = 0
         self._names = (f"%p{i}" for i in itertools.count())
 
     def lines(self, results: list[int], outs: list[Place]) -> Iterator[str]:
         body = [*self._body(self.tape.needed(results)), *self._results(results, outs)]
-        most = max((call.kernel.layout.inputs + 1 for call in self.tape.calls), default=0)
+        most = max(self.moved, *(call.kernel.layout.inputs + 1 for call in self.tape.calls), 0)
         scratch, scratch_back = room("%scratch", most, self.width)
         made, made_back = room("%made", self.made, self.width)
         yield from (scratch, made, *body, *scratch_back, *made_back, "  ret void\n}")
 
     def _results(self, results: list[int], outs: list[Place]) -> Iterator[str]:
-        """Write the results to their places, array by array."""
-        at = 0
-        for _, group in itertools.groupby(outs, key=lambda place: place[0]):
-            array = list(group)
-            yield from self._copied(results[at : at + len(array)], array[0])
-            at += len(array)
+        """Write the results to their places, if they are not there; what lies where others go is moved away first."""
+        new = [(entry, out) for entry, out in zip(results, outs, strict=True) if self.places.get(entry) != out]
+        targets = {out for _, out in new}
+        moved = [entry for entry, _ in new if self.places.get(entry) in targets]
+        self.moved = len(moved)
+        yield from self._copied(moved, ("%scratch", 0))
+        self.places |= {entry: ("%scratch", i) for i, entry in enumerate(moved)}
+        together = itertools.groupby(enumerate(new), key=lambda one: (one[1][1][0], one[1][1][1] - one[0]))
+        for _, group in together:
+            array = [pair for _, pair in group]
+            yield from self._copied([entry for entry, _ in array], array[0][1])
 
     def _body(self, needed: set[int]) -> Iterator[str]:
         for index in sorted(needed):

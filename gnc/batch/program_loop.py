@@ -1,12 +1,13 @@
 """The loop of programs in LLVM: many steps of a tile of W trials before the next tile, the state in the buffer.
 
-    buffer   | state | other inputs | next state | what comes out of every step |       slots of W lanes, as in `tile`
+    buffer   | state | other inputs | what comes out of every step |       slots of W lanes, as in `tile`
 
 `@loop(table, trials, steps)` is the same for all programs of a width. It gets a table of five whole numbers in a row.
-The first row is (the program's tile, the buffer, how many inputs stay, how many change, how many numbers go in). The
-others tell where memory is, how many bytes lie between trials and between steps (0: it is the same for all), its first
-slot, and how many numbers it has for one trial and step, which lie side by side: the state, the inputs that stay,
-those of which every step has its own, and last what comes out of every step. `@tile(buffer)` is the program itself.
+The first row is (the program's tile, the buffer, how many inputs stay, how many change, how many pieces of the state
+are touched). The others tell where memory is, how many bytes lie between trials and between steps (0: it is the same
+for all), its first slot, and how many numbers it has for one trial and step, which lie side by side: the pieces of the
+state, the inputs that stay, those of which every step has its own, and last what comes out of every step.
+`@tile(buffer)` is the program itself, which leaves the next state in place of the state.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from gnc.batch.vector_code import splat
 COLUMNS = 5
 
 
-def program_module(tape: Tape, results: list[int], width: int) -> str:
-    """Write the LLVM module with `@loop`, here the tile of a program."""
-    slots = [("%buffer", slot) for slot in range(tape.inputs + len(results))]
-    ins, outs = slots[: tape.inputs], slots[tape.inputs :]
+def program_module(tape: Tape, results: list[int], state: int, width: int) -> str:
+    """Write the LLVM module with `@loop`, here the tile of a program, whose first results are the state."""
+    slots = [("%buffer", slot) for slot in range(tape.inputs + len(results) - state)]
+    ins, outs = slots[: tape.inputs], slots[:state] + slots[tape.inputs :]
     tile = calling_function(tape, results, width, ["%buffer"], ins, outs, quick=False)
     w = Writer()
     run_tile(w, width, ["%buffer"], splat("i1 true", width))
@@ -35,30 +36,26 @@ def loop_of_programs(width: int) -> str:
     """Write the LLVM module with the loop of all programs."""
     w = Writer()
     tile_function, buffer = (w.let(f"load ptr, ptr {_cell(w, column)}") for column in (0, 1))
-    staying, changing, inputs = (w.let(f"load i64, ptr {_cell(w, column)}") for column in (2, 3, 4))
-    last = w.let(f"add i64 {w.let(f'add i64 {staying}, {changing}')}, 2")
+    staying, changing, pieces = (w.let(f"load i64, ptr {_cell(w, column)}") for column in (2, 3, 4))
+    fixed = w.let(f"add i64 {pieces}, {staying}")
     w.do("%last = sub i64 %trials, 1")
     w.do(f"%buffer = getelementptr i8, ptr {buffer}, i64 0")
-    new = w.further("%buffer", inputs, 8 * width)
-    state = _Row(w, "1")
-    made = _Row(w, last)
+    made = _Row(w, w.let(f"add i64 {w.let(f'add i64 {fixed}, {changing}')}, 1"))
     with w.loop("%trials", step=width) as tile:
         first = w.let(f"icmp eq i64 {tile}, 0")
-        with w.loop(w.let(f"add i64 {staying}, 1")) as number:
+        with w.loop(fixed) as number:
             row = _Row(w, w.let(f"add i64 {number}, 1"))
             with w.when(w.let(f"or i1 {first}, {row.differs}")):  # what all trials share is in the buffer already
                 row.gather(w, width, tile, "0")
         with w.loop("%steps") as step:
             with w.loop(changing) as number:
-                _Row(w, w.let(f"add i64 {w.let(f'add i64 {number}, {staying}')}, 2")).gather(w, width, tile, step)
+                _Row(w, w.let(f"add i64 {w.let(f'add i64 {number}, {fixed}')}, 1")).gather(w, width, tile, step)
             w.do(f"call void {tile_function}(ptr %buffer)")
             made.scatter(w, width, tile, step)
-            size = w.let(f"mul i64 {state.size}, {8 * width}")
-            w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %buffer, ptr {new}, i64 {size}, i1 false)")
-        state.scatter(w, width, tile, "0")
+        with w.loop(pieces) as number:
+            _Row(w, w.let(f"add i64 {number}, 1")).scatter(w, width, tile, "0")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
-    memcpy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
-    return "\n".join([*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width), memcpy])
+    return "\n".join([*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width)])
 
 
 def _cell(w: Writer, column: int) -> str:

@@ -100,6 +100,24 @@ class Tape:
                 waiting += () if entry.op == "input" else entry.operands
         return found
 
+    def asked(self, results: Iterable[int]) -> list[frozenset[int]]:
+        """Return for every call which of its numbers the results depend on."""
+        found: list[set[int]] = [set() for _ in self.calls]
+        for index in self.needed(results):
+            entry = self.entries[index]
+            if entry.op == "part":
+                found[int(self.entries[entry.operands[0]].constant)].add(int(entry.constant))
+        return list(map(frozenset, found))
+
+    def wanted(self, results: list[int], asked: frozenset[int], repeating: bool) -> list[int | None]:
+        """Return the results with None for what is not asked for; in a repeated kernel nor needed next time."""
+        keep, before = set(asked), set[int]()
+        while repeating and keep != before:
+            before = set(keep)
+            entries = (self.entries[i] for i in self.needed(results[i] for i in keep))
+            keep |= {entry.operands[0] for entry in entries if entry.op == "input" and entry.operands[0] < len(results)}
+        return [entry if i in keep else None for i, entry in enumerate(results)]
+
     def chain(self) -> int:
         """Return the length of the longest chain of operations that wait for each other, counted in additions."""
         ends: list[int] = []

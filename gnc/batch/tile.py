@@ -7,7 +7,7 @@ often as the largest count of the tile's trials says.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gnc.batch.layout import Layout
 from gnc.batch.llvm_writer import Writer
@@ -18,8 +18,8 @@ from gnc.batch.vector_code import intrinsics, places, pointers, splat, tile_func
 MOST_STEPS = 2.0**53  # a larger count is a mistake: the trial is lost
 
 
-def callee_module(layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool) -> str:
-    """Write the LLVM module with the function `@loop` of one tile, for others to call.
+def callee_module(layout: Layout, tape: Tape, results: list[int | None], width: int, repeating: bool) -> str:
+    """Write the LLVM module with the function `@loop` of one tile, for others to call; results may be left out.
 
     Its arguments are the pointers of `@tile`, and of a repeated kernel one more, to the counts.
     """
@@ -31,12 +31,15 @@ def callee_module(layout: Layout, tape: Tape, results: list[int], width: int, re
 
 
 def tile_code(
-    layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool, vectors: int = 1
+    layout: Layout, tape: Tape, results: Sequence[int | None], width: int, repeating: bool, vectors: int = 1
 ) -> Iterator[str]:
     """Write the function `@tile` of a kernel, or of one that calls others."""
     if tape.calls:
-        ends = places("in", layout.ins), places("out", layout.outs)
-        return calling_function(tape, results, width, pointers(layout, False), *ends, quick=True)
+        pairs = zip(results, places("out", layout.outs), strict=True)
+        entries, outs = [one for one in results if one is not None], [out for one, out in pairs if one is not None]
+        return calling_function(
+            tape, entries, width, pointers(layout, False), places("in", layout.ins), outs, quick=True
+        )
     return tile_function(layout, tape, results, width, repeating, vectors)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gnc.batch.layout import Core, Layout
 from gnc.batch.tape import Entry, Tape
@@ -40,9 +40,9 @@ def tile_head(names: list[str], width: int, attributes: str) -> str:
 
 
 def tile_function(
-    layout: Layout, tape: Tape, results: list[int], width: int, repeating: bool, vectors: int = 1
+    layout: Layout, tape: Tape, results: Sequence[int | None], width: int, repeating: bool, vectors: int = 1
 ) -> Iterator[str]:
-    """Write the tape as straight-line code.
+    """Write the tape as straight-line code; what is left out of the results is not computed: LLVM leaves it off.
 
     A slot may be several vectors that take turns, TURN operations each: while those of one wait for each other the core
     finds work in the next one's, and yet only the values of one are in registers, which side by side they would share.
@@ -76,7 +76,7 @@ class _Part:
         elif entry.op != "constant":
             yield f"  {name} = {instruction(self.tape, entry, self.width, f'.{self.number}')}"
 
-    def store(self, results: list[int], outs: list[Place], repeating: bool) -> Iterator[str]:
+    def store(self, results: Sequence[int | None], outs: list[Place], repeating: bool) -> Iterator[str]:
         """Write the results, of a repeated kernel in the lanes that are active."""
         end, tests = f".{self.number}", f"<{self.width} x i1>"
         if repeating:
@@ -84,6 +84,8 @@ class _Part:
             whole = f"<{self.width * self.vectors} x i1>"
             yield f"  %on{end} = shufflevector {whole} %active, {whole} poison, <{self.width} x i32> <{lanes}>"
         for number, (index, place) in enumerate(zip(results, outs, strict=True)):
+            if index is None:
+                continue
             value = value_of(self.tape, index, self.width, end)
             yield self._slot(f"%r{number}", place)
             if repeating:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched, where
-from gnc.config import Inertia, NonNegative, Positive, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Positive, Section
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.events import chosen
@@ -212,7 +212,7 @@ class ContactPart(CraftPart):
     """About the centre of mass, which is the centre of the box."""
     J_error_percent: Percent = 3.0
     """By how much the true moments and axes are off, one sigma; flight software believes in J_kgm2."""
-    size_m: Vector3 = (0.8, 0.8, 0.6)
+    size_m: Edges = (0.8, 0.8, 0.6)
     foot_radius_m: Positive = 0.9
     """Of the circle on which the three feet stand; with 0.7, and 0.45 of height, one lander in a hundred tips over."""
     foot_height_m: Positive = 0.4

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -301,6 +302,8 @@ def mapping(workers: int) -> Iterator[Callable[..., Any]]:
     try:
         with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             yield lambda job, *more: pool.map(partial(blaming, job), *more)
+    except BrokenProcessPool:
+        raise InputError("workers: one has died, perhaps for want of memory; lower the number of workers") from None
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
@@ -310,7 +313,7 @@ def blaming(job: Callable[..., Any], *arguments: Any) -> Any:
     """Do a job, and say whose an error was: an exception forgets that on its way from a worker."""
     try:
         return job(*arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise blamed(error) from None
 
 

@@ -4,6 +4,7 @@
     C' = A C A^T + B B^T       for the noise of each instrument by itself
     X' = A X + B w             samples of noise, so that what is asked of a whole trial can be judged
 
+Where noise is a random walk, how far it has walked is part of the state.
 A signal's derivative G is differenced from its observer, in steps of a hundredth of its own sigma.
 """
 
@@ -162,9 +163,12 @@ def linear_covariance(
     observers, rng = _Observers(flight), np.random.default_rng([seed, trial, 25])
     result = LinearResult(trial, plan.theta, dict(plan.parts), np.zeros(0), modes=dict(flight.prepared.modes))
     result.sigma_of = {name: signal.sigma for name, signal in observers.names.items() if signal.sigma}
-    spread = _Spreading(linear.start_slopes(), flight.noises, samples, rng)
+    S, walks = linear.start_slopes(), flight.walks
+    walked = np.zeros((sum(map(len, walks.values())), S.shape[1]))
+    spread = _Spreading(np.vstack([S, walked]), flight.noises, samples, rng)
     history, times = History(flight.prepared.signals), []
     for passage in linear.passages(loop.records):
+        passage = _with_walks(passage, walks, len(S)) if walks else passage
         noise = spread.draw(passage)
         if passage.seen is not None:
             times.append(passage.k * loop.h)
@@ -184,6 +188,30 @@ def linear_covariance(
         for event in loop.events:
             result.samples[f"t_{event.name}"] = ("trial", np.full(samples, np.nan))
     return result
+
+
+def _with_walks(passage: Passage, walks: dict[str, Array], n: int) -> Passage:
+    """Return a passage over the state and, from n on, the walks of the instruments that are due: w' = w + noise."""
+    ends = np.cumsum([n, *map(len, walks.values())])
+    due = {k: np.arange(*ends[i : i + 2]) for i, k in enumerate(walks) if k in passage.B}
+    if not due:
+        return passage
+    state, moved = np.concatenate([*due.values()]), np.hstack([passage.B[k][:, walks[k]] for k in due])
+    size, still = len(state), np.zeros((len(state), passage.A.shape[1]))
+    fresh = {k: np.zeros((size, B.shape[1])) for k, B in passage.B.items()}
+    for k, rows in due.items():
+        fresh[k][np.searchsorted(state, rows), walks[k]] = 1.0
+    seen = passage.seen
+    if seen is not None:
+        seen = seen._replace(A=np.hstack([seen.A, *(seen.B[k][:, walks[k]] for k in due)]))
+    return passage._replace(
+        rows=np.concatenate([passage.rows, state]),
+        columns=np.concatenate([passage.columns, state]),
+        A=np.block([[passage.A, moved], [still, np.eye(size)]]),
+        D=np.vstack([passage.D, np.zeros((size, passage.D.shape[1]))]),
+        B={k: np.vstack([B, fresh[k]]) for k, B in passage.B.items()},
+        seen=seen,
+    )
 
 
 def _observed(

@@ -26,12 +26,10 @@ class PoseRecorder(Recorder):
         if type(navigation.dqekf) is not DqEkf:
             kind = type(navigation.dqekf).__name__
             raise InputError(f'software.*.navigation: replay has no {kind}; simulate a log with method = "vi4"')
-        for name, sensor in sensors.items():
-            if type(sensor) is not RelativePose:
-                raise InputError(f"sensors.{name}: replay has no {type(sensor).__name__}; simulate with relative-pose")
-        self._known, self._sensors = navigation, sensors
+        self._known = navigation
         self._tap = cast(Any, Tap(navigation.dqekf))
         super().__init__(dataclasses.replace(navigation, dqekf=self._tap), h)
+        self._cameras = self.sections(sensors, _camera)
         self._first = PoseBelief(*(np.asarray(part)[0] for part in belief.last))
 
     def truth(self, x: Any) -> Columns:
@@ -51,7 +49,7 @@ class PoseRecorder(Recorder):
         return {
             "log": {"step_s": float(np.ravel(self._tap.predicted[1])[0])},  # as the loop sums it up; always the same
             "filter": self._filter(),
-            "sensors": [_camera(name, sensor) for name, sensor in self._sensors.items()],
+            "sensors": self._cameras,
             "truth": {"order": "wxyz", **truth},
             "start": {"t": 0.0, **{key: value.tolist() for key, value in start.items()}},
         }
@@ -79,8 +77,10 @@ class PoseRecorder(Recorder):
         return found
 
 
-def _camera(name: str, s: RelativePose) -> dict[str, Any]:
-    """Return the section of the camera, as the filter believes it to be."""
+def _camera(name: str, s: Any) -> dict[str, Any] | None:
+    """Return the section of the camera, as the filter believes it to be; None: replay has none like it."""
+    if type(s) is not RelativePose:
+        return None
     ranges = {"near_m": one(s.near_m, 0), "far_m": one(s.far_m, 0)}
     sigmas = {"sigma_deg": one(s.sigma_near_deg, 0), "sigma_far_deg": one(s.sigma_far_deg, 0)}
     sigmas |= {"sigma_m": one(s.sigma_m, 0), "sigma_fraction": one(s.sigma_fraction, 0)}

@@ -3,7 +3,10 @@
 import importlib.util
 import json
 import math
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -106,6 +109,72 @@ def test_a_part_that_fails_leaves_one_line_and_no_folder(command, tmp_path, caps
     assert code == (2 if command == "export" else 3)
     assert told.out == "" and told.err.removeprefix("hello\n").count("\n") == 1 and "law.py:Plain" in told.err
     assert {path.name for path in tmp_path.iterdir()} <= {"law.py", "m.toml", "__pycache__"}
+
+
+ACTING = """
+import os, sys
+import numpy as np
+
+class Acting:
+    def __init__(self, act):
+        self.act = act
+
+    def start(self, shape):
+        return np.zeros((*shape, 1))
+
+    def command(self, belief, reference, memory):
+        exec(self.act)
+        return np.zeros((len(belief.q_IB), 3)), memory
+"""
+ACTS = {
+    "os._exit(0)": "SystemExit: os._exit(0)",
+    "sys.exit(0)": "SystemExit: 0",
+    "sys.stdout.close()": "has closed standard output",
+    "os.close(1) if os.path.exists('/proc/self/fd/1') else None": "has closed standard output",
+    "sys.stdout = None": "has closed standard output",
+    "np.cross = lambda a, b: a": "replaces numpy.cross",
+    "np.linalg.norm = len": "replaces numpy.linalg.norm",
+}
+
+
+def acting(act, command, folder, repository):
+    """Run a command on a mission whose law does something, in a process of its own."""
+    (folder / "law.py").write_text(ACTING)
+    law = f'{{ kind = "law.py:Acting", act = {json.dumps(act)} }}'
+    (folder / "m.toml").write_text(MISSION.replace('"law.py:Plain"', law))
+    words = [sys.executable, "-m", "gnc.scenarios", command[0], "m.toml", *command[1:], "--out", "a/b"]
+    environment = os.environ | {"PYTHONPATH": str(repository)}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_law_that_ends_the_process_or_breaks_what_all_share_is_an_error_of_it(act, tmp_path, repository):
+    done = acting(act, ["run", "--no-figures"], tmp_path, repository)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and ACTS[act] in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_law_that_ends_the_process_leaves_no_campaign(workers, tmp_path, repository):
+    """It ended with exit 0, no word and no results."""
+    done = acting("os._exit(0)", ["monte-carlo", "--workers", workers], tmp_path, repository)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "law.py:Acting.command" in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("act", ["raise ValueError('bad')", "os._exit(0)"])
+@pytest.mark.parametrize("by", ["monte-carlo", "covariance"])
+def test_a_part_that_fails_in_the_workers_of_a_sweep_is_named(act, by, tmp_path, repository):
+    """By covariance it was bad input, without its name; a process that ended was a defect of gnc."""
+    over = ["--over", "run.duration_s=20,30", "--by", by, "--trials", "2", "--workers", "2"]
+    done = acting(act, ["sweep", *over], tmp_path, repository)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "law.py:Acting.command" in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_a_stream_that_the_shell_has_closed_is_nothing_to_fail_for(closed, tmp_path, repository):
+    words = f"exec {sys.executable} -m gnc.scenarios list {closed}"
+    assert subprocess.run(words, shell=True, cwd=repository, check=False).returncode == 0
 
 
 def test_an_error_of_a_part_in_a_worker_comes_home_as_one(tmp_path):

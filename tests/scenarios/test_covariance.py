@@ -10,13 +10,13 @@ from scipy.stats import norm
 
 from gnc.errors import InputError
 from gnc.flying import Flying
-from gnc.linear_flight import LinearFlight
+from gnc.linear_flight import LinearFlight, Passage
 from gnc.scenarios.cli import main
 from gnc.scenarios.covariance import rare
 from gnc.scenarios.covariance.analysis import covariance
 from gnc.scenarios.covariance.directions import TypicalFlight, _start
 from gnc.scenarios.covariance.predict import predictions
-from gnc.scenarios.covariance.propagate import linear_covariance
+from gnc.scenarios.covariance.propagate import _Spreading, _with_walks, linear_covariance
 from gnc.scenarios.missions.load import builtin, read
 from gnc.scenarios.sweep.sweep import Axis, points
 
@@ -225,3 +225,20 @@ def test_a_sweep_over_values_that_do_not_fit_leaves_nothing(tmp_path, capsys) ->
     out = tmp_path / "out"
     assert main(["sweep", "pointing", "--over", "sensors.*.rate_hz=a,b", "--out", str(out)]) == 2
     assert capsys.readouterr().err.count("\n") == 1 and not out.exists()
+
+
+def test_a_walk_in_the_noise_is_carried_as_a_sum_of_all_its_steps():
+    # z' = z + 2 white + walk': Var z = 4 n + sum k^2, Cov(z, walk) = sum k, by hand; the walk begins at n = 1.
+    B = np.array([[2.0, 1.0]])
+    passage = Passage(
+        0, 1, np.zeros(1), np.array([0]), np.array([0]), np.eye(1), np.zeros((1, 1)), {"g": B}, None, None
+    )
+    spread = _Spreading(np.zeros((2, 1)), ["g"], 4000, np.random.default_rng(6))
+    for _ in range(7):
+        wide = _with_walks(passage, {"g": np.array([1])}, 1)
+        spread.move(wide, spread.draw(wide))
+    spread.arrive()
+    expected = np.array([[28.0 + 140.0, 28.0], [28.0, 7.0]])
+    np.testing.assert_allclose(spread.C["g"], expected, rtol=1e-12)
+    np.testing.assert_allclose(np.cov(spread.X), expected, rtol=0.12)  # 5 sigma of 4000 samples
+    assert _with_walks(passage._replace(B={}), {"g": np.array([1])}, 1).A.shape == (1, 1)

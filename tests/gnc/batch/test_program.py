@@ -62,6 +62,27 @@ def test_a_program_has_the_bits_of_its_kernels_called_from_python(trials, own):
     assert state.tobytes() == x.tobytes()
 
 
+@pytest.mark.parametrize("trials", [1, 9])
+def test_a_state_may_trade_places_and_stay_while_what_it_was_comes_out(trials):
+    rng = np.random.default_rng(5)
+    start = rng.normal(size=(trials, 30))
+    recorder = Recorder(trials)
+    x = recorder.state((30,))
+    with recorder.recording():
+        moved = [x[1], x[0], *halve(x[3:5]), x[2] + x[0], *x[5:28], x[29], x[28] * x[28]]
+        program = recorder.program(moved, [x[0], x[28], x[20]])
+    state, out = start.copy(), np.empty((3, trials, 3))
+    program.run(state, [], 3, of_steps(out))
+    y = start.copy()
+    for k in range(3):
+        assert out[k].tobytes() == y[:, [0, 28, 20]].tobytes()
+        new = y.copy()
+        new[:, 0], new[:, 1], new[:, 2:4], new[:, 4] = y[:, 1], y[:, 0], 0.5 * y[:, 3:5], y[:, 2] + y[:, 0]
+        new[:, 28], new[:, 29] = y[:, 29], y[:, 28] * y[:, 28]
+        y = new
+    assert state.tobytes() == y.tobytes()
+
+
 def test_two_runs_are_one_long_run():
     x, A, noise = drawn(6)
     program = moving(6, A)
