@@ -84,9 +84,9 @@ def test_a_state_may_trade_places_and_stay_while_what_it_was_comes_out(trials):
 
 
 @batched("(2),(2)->(2)")
-def nearer(x, y):
-    """Return x half way to y: made to be repeated."""
-    return 0.5 * (x + y)
+def halved_beside(x, y):
+    """Return half of x, and y: made to be repeated."""
+    return 0.5 * x + y
 
 
 @pytest.mark.parametrize("trials", [1, 9])
@@ -96,9 +96,9 @@ def test_what_a_repeated_kernel_works_on_is_left_to_those_who_need_it(trials):
     def made(x):
         a = halve.repeat(2, x)
         b = halve.repeat(3, a)  # the only one that needs a: it may work on a itself
-        c = nearer.repeat(2, b, b)  # needs b twice
+        c = halved_beside.repeat(2, b, b)  # needs b twice
         d = halve.repeat(1, c)
-        return d, nearer.repeat(2, c, d)  # needs c once more
+        return d, halved_beside.repeat(2, c, d)  # needs c once more
 
     recorder = Recorder(trials)
     symbols = recorder.state((2,))
