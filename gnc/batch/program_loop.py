@@ -112,7 +112,7 @@ class _Row:
         self._one_by_one(w, width, (now, slot, tile), squares, scatter)
 
     def _announce(self, w: Writer, width: int, trials: list[str]) -> None:
-        """Have the numbers of the next tile fetched from memory while this one is computed; beyond the end is no harm."""
+        """Have the numbers of the next tile fetched while this one is computed; beyond the end that does no harm."""
         for trial in trials:
             following = w.further(trial, str(width), self.trial_step)
             with w.loop(self.size, step=CACHE_LINE) as i:
