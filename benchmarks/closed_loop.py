@@ -59,7 +59,7 @@ def _loops(trials: int, seconds: float) -> Calls:
     return {
         f"{name}, {method}{'' if compiled else ', tick by tick'}": make(trials, seconds, method, compiled).fly
         for name, make in kinds.items()
-        for method in ("vi2", "vi4", *(("taylor10", "rk4") if "MEKF" not in name else ()))
+        for method in ("vi2", "vi4", *(("taylor10", "rk4") if "MEKF" not in name else ("default",)))
         for compiled in (True, False)
     }
 

@@ -42,23 +42,28 @@ def _rotation(dq_IB, chi_B, M):
     return dq_IB[:4], J @ chi_B[:3], J
 
 
-@batched("(8),(6),(4),(3),(6,6),(6,6),()->(8),(6),(12,12)")
-def _assembled(dq_IB, chi_B, q_1, P_1, F, M, h):
-    """Return pose and twist after h, and F of (dxi, dchi), from the rotation."""
+@batched("(8),(6),(4),(3),(6,6),()->(8),(6)")
+def _assembled(dq_IB, chi_B, q_1, P_1, M, h):
+    """Return pose and twist after h from the rotation."""
     _, r_g, J = spatial.parts(M)
     v_I = quaternion.rotate(dq_IB[:4], spatial.shift_twist(chi_B, r_g)[3:])
     r_1 = dual_quaternion.transform_point(dq_IB, r_g) + h * v_I - quaternion.rotate(q_1, r_g)
     centre_1 = np.concatenate([inv3(J) @ P_1, quaternion.inverse_rotate(q_1, v_I)])
-    chi_1 = spatial.shift_twist(centre_1, -r_g)
-    whole = to_reference(chi_1, M) @ with_translation(F, h) @ to_centre(chi_B, M)
-    return dual_quaternion.from_pose(q_1, r_1), chi_1, whole
+    return dual_quaternion.from_pose(q_1, r_1), spatial.shift_twist(centre_1, -r_g)
+
+
+@batched("(6),(6),(6,6),(6,6),()->(12,12)")
+def _jacobian(chi_B, chi_1, F, M, h):
+    """Return F of (dxi, dchi) from that of the rotation."""
+    return to_reference(chi_1, M) @ with_translation(F, h) @ to_centre(chi_B, M)
 
 
 def drift(turned: Callable[..., Any], dq_IB: Array, chi_B: Array, M: Array, h: Array) -> tuple[Array, Array, Array]:
     """Return pose and twist of a free body after h, and F."""
     q_IB, P_B, J = _rotation(dq_IB, chi_B, M)
     q_1, P_1, F = turned(q_IB, P_B, J, NO_WHEELS, h)
-    return _assembled(dq_IB, chi_B, q_1, P_1, F, M, h)
+    dq_1, chi_1 = _assembled(dq_IB, chi_B, q_1, P_1, M, h)
+    return dq_1, chi_1, _jacobian(chi_B, chi_1, F, M, h)
 
 
 def step(

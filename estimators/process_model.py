@@ -5,16 +5,17 @@
 given = (tau_B, J, rho_B at the start, rho_B at the end, h). `Automatic` takes for every trial by itself
 
     exact drift       no torque and no wheels: one step of any length, without truncation error
-    Taylor series     otherwise: order 8 with the wheels' run-up in its recurrence, in as many substeps as keep its
-                      truncation error small against the covariance (`taylor.count`)
+    Taylor series     otherwise: with the wheels' run-up in its recurrence, one step of order 5 or as many of order 8 as
+                      keep its truncation error small against the covariance (`taylor.counts`)
 
-Both are counts of steps, one of them zero, so that no trial depends on its neighbours and nothing branches. `ByName`
+All are counts of steps, all but one zero, so that no trial depends on its neighbours and nothing branches. `ByName`
 holds the wheels at the mean of both ends, which makes any method one of second order in their run-up.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ class Plan(NamedTuple):
     """How many steps each trial takes; NaN for a lost one."""
 
     exact: Array
+    gentle: Array
     taylor: Array
 
 
@@ -52,13 +54,14 @@ def _steps(extent: Any, reach: float) -> Any:
     return where(n <= taylor.MOST, n, math.nan)
 
 
-@batched("(3),(6,6),(3),(3,3),(3),(3),()->(),()")
+@batched("(3),(6,6),(3),(3,3),(3),(3),()->(),(),()")
 def plan(P_B, C, tau_B, J, rho_B, rho_end, h):
-    """Return the numbers of exact drifts and of Taylor steps, one of which is zero."""
+    """Return the numbers of exact drifts, of gentle Taylor steps and of Taylor steps; all but one are zero."""
     ramp_B = rho_end - rho_B
     free = tau_B @ tau_B + rho_B @ rho_B + ramp_B @ ramp_B == 0.0
     drifts = _steps(taylor.angle(P_B, tau_B, J, rho_B, ramp_B, h), REACH)
-    return where(free, drifts, 0.0), where(free, 0.0, taylor.count(P_B, C, tau_B, J, rho_B, ramp_B, h))
+    steps = taylor.counts(P_B, C, tau_B, J, rho_B, ramp_B, h)
+    return where(free, drifts, 0.0), *(where(free, 0.0, n) for n in steps)
 
 
 _, _drift = free_drift.kernels(NODES)
@@ -77,22 +80,48 @@ def _drift_transition(q_IB, P_B, F, moments, axes, h):
     return q_IB, P_B, F_step @ F
 
 
-@batched("(4),(3),(3),(3),(3,3),(3),()->(4),(3),(3)")
-def _taylor_mean(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
-    q_IB, P_B, rho_B, _, _ = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
-    return quaternion.normalize(q_IB), P_B, rho_B
+class _Series:
+    """Steps of the Taylor series: one of lower order where that is enough, then the others."""
+
+    def __init__(self, step: Callable[[Kernel], Callable[..., Any]], layout: str) -> None:
+        steps = (taylor.ramp_jacobian_gentle, taylor.ramp_jacobian)
+        self.gentle, self.usual = (batched(layout)(step(jacobian)) for jacobian in steps)
+
+    def __call__(self, counts: tuple[Array, Array], state: tuple[Array, ...], *given: Array) -> tuple[Array, ...]:
+        """Return the state moved, `state` without, `given` with the wheels' momentum first."""
+        moved = (*state, given[0])
+        for kernel, n in zip((self.gentle, self.usual), counts, strict=True):
+            moved = moved if _none(n) else kernel.repeat(n, *moved, *given[1:])
+        return moved[:-1]
 
 
-@batched("(4),(3),(6,6),(3),(3),(3,3),(3),()->(4),(3),(6,6),(3)")
-def _taylor_covariance(q_IB, P_B, C, rho_B, tau_B, J, ramp_B, h):
-    q_IB, P_B, rho_B, F, _ = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
-    return quaternion.normalize(q_IB), P_B, propagated(F, C, 6), rho_B
+def _mean_step(jacobian: Kernel) -> Callable[..., Any]:
+    def taylor_mean(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
+        q_IB, P_B, rho_B, _, _ = jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
+        return quaternion.normalize(q_IB), P_B, rho_B
+
+    return taylor_mean
 
 
-@batched("(4),(3),(6,6),(6,3),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3),(3)")
-def _taylor_gains(q_IB, P_B, F, G, rho_B, tau_B, J, ramp_B, h):
-    q_IB, P_B, rho_B, F_step, G_step = taylor.ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
-    return quaternion.normalize(q_IB), P_B, F_step @ F, F_step @ G + G_step, rho_B
+def _covariance_step(jacobian: Kernel) -> Callable[..., Any]:
+    def taylor_covariance(q_IB, P_B, C, rho_B, tau_B, J, ramp_B, h):
+        q_IB, P_B, rho_B, F, _ = jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
+        return quaternion.normalize(q_IB), P_B, propagated(F, C, 6), rho_B
+
+    return taylor_covariance
+
+
+def _gains_step(jacobian: Kernel) -> Callable[..., Any]:
+    def taylor_gains(q_IB, P_B, F, G, rho_B, tau_B, J, ramp_B, h):
+        q_IB, P_B, rho_B, F_step, G_step = jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h)
+        return quaternion.normalize(q_IB), P_B, F_step @ F, F_step @ G + G_step, rho_B
+
+    return taylor_gains
+
+
+_mean = _Series(_mean_step, "(4),(3),(3),(3),(3,3),(3),()->(4),(3),(3)")
+_covariance = _Series(_covariance_step, "(4),(3),(6,6),(3),(3),(3,3),(3),()->(4),(3),(6,6),(3)")
+_gains = _Series(_gains_step, "(4),(3),(6,6),(6,3),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3),(3)")
 
 
 @batched("(),(3),(3),()->(),(3)")
@@ -133,7 +162,8 @@ class Automatic:
         store(self, _axes=principal(self.J))
 
     def __str__(self) -> str:
-        return f"exact drift; under torque or wheels a Taylor series of order {taylor.ORDER}, by the covariance"
+        orders = f"{taylor.GENTLE} or {taylor.ORDER}"
+        return f"exact drift; under torque or wheels a Taylor series of order {orders}, by the covariance"
 
     def plan(self, P_B: Array, C: Array, *given: Array) -> Plan:
         """Tell what moves each trial."""
@@ -143,31 +173,31 @@ class Automatic:
         """Return attitude, momentum, and the covariance of (a, dP)."""
         drifts, steps, given = self._divided(P_B, C, tau_B, J, rho_B, rho_end, h)
         q_IB, P_B, C = _drift_covariance.repeat(drifts[0], q_IB, P_B, C, *drifts[1:])
-        return (q_IB, P_B, C) if _none(steps) else _taylor_covariance.repeat(steps, q_IB, P_B, C, *given)[:3]
+        return _covariance(steps, (q_IB, P_B, C), *given)
 
     def mean(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h, at):
         """Return attitude and momentum."""
         drifts, steps, given = self._divided(at, C, tau_B, J, rho_B, rho_end, h)
         q_IB, P_B = _drift_mean.repeat(drifts[0], q_IB, P_B, *drifts[1:])
-        return (q_IB, P_B) if _none(steps) else _taylor_mean.repeat(steps, q_IB, P_B, *given)[:2]
+        return _mean(steps, (q_IB, P_B), *given)
 
     def transition(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
         """Return attitude, momentum, and F over (a, dP)."""
         drifts, steps, given = self._divided(P_B, C, tau_B, J, rho_B, rho_end, h)
         q_IB, P_B, F = _drift_transition.repeat(drifts[0], q_IB, P_B, UNMOVED[0], *drifts[1:])
-        return (q_IB, P_B, F) if _none(steps) else _taylor_gains.repeat(steps, q_IB, P_B, F, UNMOVED[1], *given)[:3]
+        return _gains(steps, (q_IB, P_B, F, UNMOVED[1]), *given)[:3]
 
     def gains(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
         """Return attitude, momentum, F and G, by the Taylor series: the exact drift has no derivative for a torque."""
-        n = taylor.count(P_B, C, tau_B, J, rho_B, rho_end - rho_B, h)
-        part, ramp_B = _parts(n, rho_B, rho_end, h)
-        return _taylor_gains.repeat(n, q_IB, P_B, *UNMOVED, rho_B, tau_B, J, ramp_B, part)[:4]
+        steps = taylor.counts(P_B, C, tau_B, J, rho_B, rho_end - rho_B, h)
+        part, ramp_B = _parts(steps[1], rho_B, rho_end, h)
+        return _gains(steps, (q_IB, P_B, *UNMOVED), rho_B, tau_B, J, ramp_B, part)
 
     def _divided(self, P_B, C, tau_B, J, rho_B, rho_end, h):
-        """Return count and arguments of the exact drifts, the count of Taylor steps, and their arguments."""
+        """Return count and arguments of the exact drifts, the counts of Taylor steps, and their arguments."""
         moments, axes = self._axes if J is self.J else principal(J)
-        drifts, steps = plan(P_B, C, tau_B, J, rho_B, rho_end, h)
-        part, ramp_B = _parts(steps, rho_B, rho_end, h)
+        drifts, *steps = plan(P_B, C, tau_B, J, rho_B, rho_end, h)
+        part, ramp_B = _parts(steps[1], rho_B, rho_end, h)
         return (drifts, moments, axes, _parts(drifts, rho_B, rho_end, h)[0]), steps, (rho_B, tau_B, J, ramp_B, part)
 
 

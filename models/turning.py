@@ -87,7 +87,7 @@ class Turning(NamedTuple):
         """
         if not self.substeps or self.method.substep is None:
             return True
-        if np.any(tau_B):
+        if np.any(tau_B) or self.method.gentle is not None:
             return False
         least = np.linalg.eigvalsh(self.J)[..., 0]
         size = np.linalg.norm(y.P_B, axis=-1) + 2.0 * np.linalg.norm(self.rho_B, axis=-1)  # its own count adds |rho|

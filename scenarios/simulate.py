@@ -34,7 +34,7 @@ RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
     GyroNavigation: GyroRecorder,
     TargetNavigation: PoseRecorder,
 }
-NO_GRAVITY = "replay knows of no gravity beside an orbit, which the filter that flew knew: estimates differ"
+HELD_WEIGHT = "replay holds the weight beside the orbit from one measurement to the next: estimates differ slightly"
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 
@@ -78,7 +78,7 @@ def simulate(mission: Mission, trial: int, log: Path, progress: Callable[[int, i
         raise InputError(f"--log {log}: {(error.strerror or str(error)).lower()}; give a file to write") from None
     until_s, cut = flown.ticks * loop.h, flown.ticks < loop.steps
     falling = any(getattr(section, "falls", False) for section in mission.craft.values())
-    notes = [NO_GRAVITY] if falling and mission.environment.orbit.kind_name() != "free" else []
+    notes = [HELD_WEIGHT] if falling and mission.environment.orbit.kind_name() != "free" else []
     if recorder.left_out:
         notes.append(f"replay has no sensors like {', '.join(recorder.left_out)}, which are left out: estimates differ")
     note = "; ".join(notes)

@@ -40,11 +40,17 @@ class _Step:
         self.vector = f"<{width} x double>"
         self.places: dict[int, Place] = {}  # of entries that are in memory
         self.loaded: set[int] = set()
+        self.last_use: dict[int, int] = {}  # of entries
         self.made = self.moved = 0
         self._names = (f"%p{i}" for i in itertools.count())
 
     def lines(self, results: list[int], outs: list[Place]) -> Iterator[str]:
-        body = [*self._body(self.tape.needed(results)), *self._results(results, outs)]
+        needed = self.tape.needed(results)
+        for index in sorted(needed):
+            entry = self.tape.entries[index]
+            self.last_use |= dict.fromkeys(() if entry.op == "input" else entry.operands, index)
+        self.last_use |= dict.fromkeys(results, len(self.tape.entries))
+        body = [*self._body(needed), *self._results(results, outs)]
         most = max(self.moved, *(call.kernel.layout.inputs + 1 for call in self.tape.calls), 0)
         scratch, scratch_back = room("%scratch", most, self.width)
         made, made_back = room("%made", self.made, self.width)
@@ -96,15 +102,19 @@ class _Step:
         yield f"done{index}:"
 
     def _call(self, index: int, entry: Entry) -> Iterator[str]:
-        """Call a kernel on its arguments where they are; a repeated one changes the first of them, in %made."""
+        """Call a kernel on its arguments where they are; a repeated one changes the first of them, in %made.
+
+        They are copied there if they are needed afterwards, or are not what one call before has left there.
+        """
         call = self.tape.calls[int(entry.constant)]
         layout, given, at = call.kernel.layout, [], 0
-        self.places[index] = "%made", self.made
-        results = [("%made", self.made + start) for start in starts(layout.outs)]
+        own = self._spent(index, layout.outputs) if call.repeating and not call.masked else None
+        _, first = self.places[index] = own or ("%made", self.made)
+        results = [("%made", first + start) for start in starts(layout.outs)]
         for k, core in enumerate((*layout.ins, ()) if call.repeating else layout.ins):
             operands = entry.operands[at : at + math.prod(core)]
             in_place = call.repeating and k < len(results)
-            place = None if in_place else self._together(operands)
+            place = (own and results[k]) if in_place else self._together(operands)
             if place is None:
                 place = results[k] if in_place else ("%scratch", at)
                 yield from self._copied(operands, place)
@@ -115,7 +125,14 @@ class _Step:
             names.append(next(self._names))
             yield f"  {names[-1]} = getelementptr {self.vector}, ptr {memory}, i64 {slot}"
         yield f"  call void @call{entry.constant}({', '.join(f'ptr {name}' for name in names)})"
-        self.made += layout.outputs
+        self.made += 0 if own else layout.outputs
+
+    def _spent(self, index: int, n: int) -> Place | None:
+        """Return where the first operands of a call lie side by side in %made if nothing else needs them, or None."""
+        operands = self.tape.entries[index].operands
+        place, others = self._together(operands[:n]), set(operands[n:])
+        free = all(self.last_use[entry] == index and entry not in others for entry in operands[:n])
+        return place if place is not None and place[0] == "%made" and free else None
 
     def _together(self, entries: Sequence[int]) -> Place | None:
         """Return where entries lie side by side in memory, or None if they do not."""

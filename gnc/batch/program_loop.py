@@ -20,6 +20,8 @@ from gnc.batch.transposing import SIDE, move_squares
 from gnc.batch.vector_code import splat
 
 COLUMNS = 5
+CACHE_LINE = 8  # numbers
+PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 
 
 def program_module(tape: Tape, results: list[int], state: int, width: int) -> str:
@@ -55,7 +57,7 @@ def loop_of_programs(width: int) -> str:
         with w.loop(pieces) as number:
             _Row(w, w.let(f"add i64 {number}, 1")).scatter(w, width, tile, "0")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
-    return "\n".join([*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width)])
+    return "\n".join([*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width), PREFETCH])
 
 
 def _cell(w: Writer, column: int) -> str:
@@ -104,8 +106,18 @@ class _Row:
         squares = w.let(f"select i1 {full}, i64 {w.let(f'and i64 {self.size}, {-SIDE}')}, i64 0")
         first = w.further(now, tile, self.trial_step)
         trials = [w.further(first, str(lane), self.trial_step) for lane in range(width)]
+        if not scatter:
+            self._announce(w, width, trials)
         move_squares(w, trials, slot, squares, width, scatter)
         self._one_by_one(w, width, (now, slot, tile), squares, scatter)
+
+    def _announce(self, w: Writer, width: int, trials: list[str]) -> None:
+        """Have the numbers of the next tile fetched while this one is computed; beyond the end that does no harm."""
+        for trial in trials:
+            following = w.further(trial, str(width), self.trial_step)
+            with w.loop(self.size, step=CACHE_LINE) as i:
+                there = w.let(f"getelementptr double, ptr {following}, i64 {i}")
+                w.do(f"call void @llvm.prefetch.p0(ptr {there}, i32 0, i32 2, i32 1)")
 
     def _one_by_one(self, w: Writer, width: int, places: tuple[str, str, str], first: str, scatter: bool) -> None:
         """Copy the numbers from the first on; lanes beyond the last trial do as it does."""

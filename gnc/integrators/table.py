@@ -48,6 +48,7 @@ class AttitudeMethod(Method):
     limit: float | None = 1.0  # [rad] beyond which there is no solution
     wheels: bool = True
     symplectic: bool = True
+    gentle: Kernel | None = None  # of lower order, exact to round-off as `step` is, where `taylor.shared_out` says so
 
     def count(self, P_B: Array, tau_B: Array, J: Array, rho_B: Array, h: Array) -> Array:
         """Return the number of substeps of each trial, NaN for a trial that is lost."""
@@ -64,7 +65,11 @@ class AttitudeMethod(Method):
                 q_IB, P_B = self.step(q_IB, P_B, tau_B, J, rho_B, h)
             return q_IB, P_B
         n = self.count(P_B, tau_B, J, rho_B, h) if divide else 1
-        return self.step.repeat(steps * n, q_IB, P_B, tau_B, J, rho_B, h / n)
+        part = h / n
+        if self.gentle is not None and divide and steps == 1:
+            once, n = taylor.shared_out(P_B, tau_B, J, rho_B, h, n)
+            q_IB, P_B = self.gentle.repeat(once, q_IB, P_B, tau_B, J, rho_B, h)
+        return self.step.repeat(steps * n, q_IB, P_B, tau_B, J, rho_B, part)
 
     def jacobian(self, divide: bool = True) -> Callable[..., Any]:
         """Return the function (q_IB, P_B, tau_B, J, rho_B, h) -> q_IB, P_B, F, G of a whole step."""
@@ -100,6 +105,7 @@ _ALL: list[Method] = [
     AttitudeMethod(
         "taylor10", "attitude", 10, ("momentum", "energy"), "Taylor series of order 10, for less than 0.1 rad",
         taylor.step_slow, taylor.step_jacobian_slow, taylor.drift_slow, SUZUKI4, taylor.SLOW_REACH, None,
+        gentle=taylor.step_gentle,
     ),
     AttitudeMethod(
         "midpoint", "attitude", 2, (), "explicit midpoint rule",

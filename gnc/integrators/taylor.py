@@ -8,12 +8,14 @@ The coefficients follow one another. With h folded in, W_k = h J^-1 P_k, and W_0
 
 and the same recurrence on columns gives F and G. Wheels that run up at a constant rate, rho + ramp t/h, add -J^-1 ramp
 to W_1 (`ramp_jacobian`, of order 8): held at their mean instead, they would make every method one of second order.
-`count` tells in how many substeps its truncation error stays small against a covariance.
+`counts` tells in how many substeps its truncation error stays small against a covariance, and where one step of order 5
+does as well for 0.4 times the operations.
 
 Order 20 is round-off (3e-15) for (Om + |rho|/J_min) |h| <= 0.75 rad, Om = sqrt(2T/J_min) being the fastest rate that
 the energy allows, or for (|w| + |rho|/J_min) |h| <= 0.5 rad; order 10, for 0.27 times the operations, to 0.1 rad, which
-is far for a spacecraft that points. Dividing longer steps is the caller's part (`gnc.integrators.substeps`); without it
-the error grows as the 21st, or 11th, power. Source: spec/attitude.md, "Exact free drift".
+is far for a spacecraft that points; order 7, for half of that, to 0.05 rad of `angle`, where torque counts too.
+Dividing longer steps is the caller's part (`gnc.integrators.substeps`); without it the error grows as its 21st power,
+or the 11th. Source: spec/attitude.md, "Exact free drift".
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ from gnc.batch import Kernel, batched, maximum, where
 from gnc.linalg import array, block, cross, identity, inv3, skew, zeros
 from gnc.quaternion import conj, mul, to_matrix
 
-ORDER = 8  # of `ramp_jacobian`
-RADIUS = 3.0  # [rad] its error is (angle/RADIUS)^9 of momentum and turn, or less: test_taylor.py
+ORDER, GENTLE = 8, 5  # of `ramp_jacobian`, and of `ramp_jacobian_gentle`
+RADIUS, GENTLE_RADIUS = 3.0, 2.0  # [rad] the error is (angle/radius)^(order + 1) of momentum and turn, or less
 SMALL = 1e-6  # largest truncation error of a step, as a part of what is uncertain
 ROUND_OFF = 1e-15  # below it a truncation error does not matter, whatever is believed
 MOST = 10_000  # substeps
 REACH = 0.75  # [rad] the largest (Om + |rho|/J_min) |h| of a step of order 20
 SLOW_REACH = 0.1  # of order 10
+GENTLE_REACH = 0.05  # of order 7, [rad] of `angle`
 
 Array = Any
 STEADY = zeros(3)
@@ -137,14 +140,28 @@ def end(series: Series) -> Array:
 
 step, drift, step_jacobian, drift_jacobian = _kernels(20)
 step_slow, drift_slow, step_jacobian_slow, drift_jacobian_slow = _kernels(10, "_slow")
+step_gentle, *_ = _kernels(7, "_gentle")
 
 
-@batched("(4),(3),(3),(3),(3,3),(3),()->(4),(3),(3),(6,6),(6,3)")
-def ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
-    """Move a body whose wheels' momentum changes evenly by ramp_B; return q, P, rho, and the exact F and G."""
-    P, W, f = motion(P_B, tau_B, J, rho_B, h, ORDER, ramp_B)
-    by_torque = np.concatenate(_slopes(P, W, J, h, zeros(3, 3), h * identity(3)))
-    return mul(q_IB, end(f)), end(P), rho_B + ramp_B, _jacobian(P, W, f, J, h), by_torque
+@batched("(3),(3),(3,3),(3),(),()->(),()")
+def shared_out(P_B, tau_B, J, rho_B, h, n):
+    """Return how many steps of order 7, one or none, are to take the place of n of order 10, and how many are left."""
+    gentle = (n == 1.0) & (angle(P_B, tau_B, J, rho_B, STEADY, h) <= GENTLE_REACH)
+    return where(gentle, 1.0, 0.0), where(gentle, 0.0, n)
+
+
+def _ramp_kernel(order: int, suffix: str = "") -> Kernel:
+    def ramp_jacobian(q_IB, P_B, rho_B, tau_B, J, ramp_B, h):
+        """Move a body whose wheels' momentum changes evenly by ramp_B; return q, P, rho, and the exact F and G."""
+        P, W, f = motion(P_B, tau_B, J, rho_B, h, order, ramp_B)
+        by_torque = np.concatenate(_slopes(P, W, J, h, zeros(3, 3), h * identity(3)))
+        return mul(q_IB, end(f)), end(P), rho_B + ramp_B, _jacobian(P, W, f, J, h), by_torque
+
+    ramp_jacobian.__name__ = ramp_jacobian.__qualname__ = f"ramp_jacobian{suffix}"
+    return batched("(4),(3),(3),(3),(3,3),(3),()->(4),(3),(3),(6,6),(6,3)")(ramp_jacobian)
+
+
+ramp_jacobian, ramp_jacobian_gentle = _ramp_kernel(ORDER), _ramp_kernel(GENTLE, "_gentle")
 
 
 def angle(P_B, tau_B, J, rho_B, ramp_B, h):
@@ -161,20 +178,23 @@ def angle(P_B, tau_B, J, rho_B, ramp_B, h):
     return abs(h) * (rate + np.sqrt(pushed * torque)) + np.sqrt(pushed * abs(h) * ramp)
 
 
-@batched("(3),(6,6),(3),(3,3),(3),(3),()->()")
-def count(P_B, C, tau_B, J, rho_B, ramp_B, h):
-    """Return in how many substeps `ramp_jacobian` is to move a belief with covariance C of (a, dP); NaN if it is lost.
+@batched("(3),(6,6),(3),(3,3),(3),(3),()->(),()")
+def counts(P_B, C, tau_B, J, rho_B, ramp_B, h):
+    """Return by how many gentle steps, one or none, or else by how many of order 8 to move a belief; NaN if it is lost.
 
-    n substeps are off by e = (x/R)^9/n^8 of the turn and of the momentum, x the angle, R the RADIUS. The least standard
-    deviations, estimated by (tr C_aa^-1)^(-1/2) and |P|^-1 (tr C_PP^-1)^(-1/2), must be 1e6 times as large: over a
-    flight of a thousand samples errors add up, and the rate is then known better than the attitude.
+    C is its covariance of (a, dP). n substeps are off by e = (x/R)^9/n^8 of the turn and of the momentum, x the angle,
+    R the RADIUS. The least standard deviations, estimated by (tr C_aa^-1)^(-1/2) and |P|^-1 (tr C_PP^-1)^(-1/2), must
+    be 1e6 times as large: over a flight of a thousand samples errors add up, and the rate is then known better than the
+    attitude.
     """
     x = angle(P_B, tau_B, J, rho_B, ramp_B, h)
     known = maximum(information(C[:3, :3]), (P_B @ P_B) * information(C[3:6, 3:6]))
     allowed = maximum(SMALL / np.sqrt(known), ROUND_OFF)
     n = (x / RADIUS) * np.sqrt(np.sqrt(np.sqrt((x / RADIUS) / where(allowed > 0.0, allowed, ROUND_OFF))))
     n = maximum(-np.floor(-n), 1.0)
-    return where(n <= MOST, n, math.nan)
+    cube = (x / GENTLE_RADIUS) * (x / GENTLE_RADIUS) * (x / GENTLE_RADIUS)
+    gentle = cube * cube <= allowed
+    return where(gentle, 1.0, 0.0), where(gentle, 0.0, where(n <= MOST, n, math.nan))
 
 
 def information(C):

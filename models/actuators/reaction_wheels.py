@@ -103,14 +103,15 @@ def spin_kernel(n: int, saturation: str) -> Kernel:
     def spin(command, momentum, axes_B, torque_limit, momentum_limit, viscous, coulomb, h):
         """Return the body's torque and the wheels' momentum after h."""
         half = 0.5 * h * viscous
-        coasting, gain = momentum * ((1.0 - half) / (1.0 + half)), h / (1.0 + half)
+        inverse, per_h = 1.0 / (1.0 + half), 1.0 / h
+        coasting, gain = momentum * ((1.0 - half) * inverse), h * inverse
         stop, bound = gain * coulomb, maximum(momentum_limit, abs(momentum))
         u = saturated(command, torque_limit, saturation)
         if saturation == "direction":
-            u = scaled(u, (bound + stop + coasting * copysign(1.0, u)) / gain)
+            u = scaled(u, (bound + stop + coasting * copysign(1.0, u)) * ((1.0 + half) * per_h))
         pushed = coasting - gain * u
         after = clipped(copysign(maximum(abs(pushed) - stop, 0.0), pushed), bound)
-        return axes_B.T @ ((momentum - after) / h), after
+        return axes_B.T @ ((momentum - after) * per_h), after
 
     return spin
 

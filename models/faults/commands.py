@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc.batch import Kernel, batched, chosen, where
+from gnc.batch import Kernel, batched, when, where
 from gnc.config import NonNegative
 from gnc.draws import column
 from gnc.errors import InputError
@@ -69,7 +69,7 @@ class FailingEffector(Effector):
         changed, held = _changed(n)(command, state[..., -n:], on, *self._law)
         made, after = self.inner.act(changed, mine, h)
         if self._failed is not self.inner:
-            made, after = chosen(on > 0.0, self._failed.act(changed, mine, h), (made, after))
+            made, after = when(on > 0.0, self._failed.act, (changed, mine, h), (made, after))
         return made, np.concatenate([after, state[..., -1 - n : state.shape[-1] - n] + 1.0, held], axis=-1)
 
     @property

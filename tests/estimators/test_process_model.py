@@ -53,6 +53,10 @@ def test_it_takes_few_substeps_where_little_is_known_and_says_what_it_takes() ->
     belief = mekf.start(x, scales * C, np.array([NONE, RHO, RHO]))
     plan = mekf.process.plan(belief.P_B, belief.C, NONE, J, belief.rho_B, belief.rho_B, h)
     np.testing.assert_array_equal(plan.exact > 0, [True, False, False])
+    assert not plan.gentle.any()
+    near = mekf.process.plan(belief.P_B, belief.C, NONE, J, belief.rho_B, belief.rho_B, 0.1)
+    np.testing.assert_array_equal(near.gentle, [0.0, 1.0, 0.0])  # nothing is small beside a covariance of 1e-10
+    np.testing.assert_array_equal(near.taylor, [0.0, 0.0, 1.0])
     assert plan.taylor[0] == 0 and 1 < plan.taylor[1] < plan.taylor[2] < 8 * plan.taylor[1]
     assert "exact drift" in repr(mekf) and "variational" not in repr(mekf)
     assert isinstance(Mekf(J, "vi4").process, ByName)

@@ -83,6 +83,33 @@ def test_a_state_may_trade_places_and_stay_while_what_it_was_comes_out(trials):
     assert state.tobytes() == y.tobytes()
 
 
+@batched("(2),(2)->(2)")
+def halved_beside(x, y):
+    """Return half of x, and y: made to be repeated."""
+    return 0.5 * x + y
+
+
+@pytest.mark.parametrize("trials", [1, 9])
+def test_what_a_repeated_kernel_works_on_is_left_to_those_who_need_it(trials):
+    x = np.random.default_rng(4).normal(size=(trials, 2))
+
+    def made(x):
+        a = halve.repeat(2, x)
+        b = halve.repeat(3, a)  # the only one that needs a: it may work on a itself
+        c = halved_beside.repeat(2, b, b)  # needs b twice
+        d = halve.repeat(1, c)
+        return d, halved_beside.repeat(2, c, d)  # needs c once more
+
+    recorder = Recorder(trials)
+    symbols = recorder.state((2,))
+    with recorder.recording():
+        program = recorder.program(flat(symbols + 1.0), flat(*made(symbols)))
+    state, out = x.copy(), np.empty((2, trials, 4))
+    program.run(state, [], 2, of_steps(out))
+    for k in range(2):
+        assert out[k].tobytes() == np.concatenate(made(x + k), axis=-1).tobytes()
+
+
 def test_two_runs_are_one_long_run():
     x, A, noise = drawn(6)
     program = moving(6, A)
