@@ -35,11 +35,11 @@ def tile_code(
 ) -> Iterator[str]:
     """Write the function `@tile` of a kernel, or of one that calls others."""
     if tape.calls:
-        kept = [pair for pair in zip(results, places("out", layout.outs), strict=True) if pair[0] is not None]
+        pairs = zip(results, places("out", layout.outs), strict=True)
+        kept = [(entry, out) for entry, out in pairs if entry is not None]
         entries, outs = [entry for entry, _ in kept], [out for _, out in kept]
-        return calling_function(
-            tape, entries, width, pointers(layout, False), places("in", layout.ins), outs, quick=True
-        )
+        ins = places("in", layout.ins)
+        return calling_function(tape, entries, width, pointers(layout, False), ins, outs, quick=True)
     return tile_function(layout, tape, results, width, repeating, vectors)
 
 
