@@ -20,15 +20,20 @@ from gnc.models.actuators.thrusters import ThrusterSet
 from gnc.typing import Array
 
 Share = Callable[[Array, Any, Any], Array]  # (demand, estimate, 1 for members left out or None) -> command
+Left = Callable[[Array, Any], Array]  # (torque, estimate) -> what is left of it
 
 
-def shares(effectors: Mapping[str, Effector], to: Sequence[str], demand: str) -> dict[str, Share]:
+def shares(
+    effectors: Mapping[str, Effector], to: Sequence[str], demand: str, partial: bool = False
+) -> dict[str, Share]:
     """Return, for each of the actuators that a mode commands, what it makes of a demand.
 
-    Wheels and torquers make torques only; the forces of a wrench go to the others. Torque is made by the first that
-    can make it.
+    Wheels and torquers make torques only; the forces of a wrench go to the others. Torque is made in this order, each
+    making what it can of what those before it leave: wheels along their axes, torquers across the field. Wheels alone
+    must make all of it, unless it is a `partial` one that is asked for.
     """
     found: dict[str, Share] = {}
+    left: list[Left] = []
     turned = False
     for name in to:
         if name not in effectors:
@@ -36,9 +41,33 @@ def shares(effectors: Mapping[str, Effector], to: Sequence[str], demand: str) ->
                 f"to = {list(to)}: there is no actuator {name!r}; there are {', '.join(effectors) or 'none'}"
             )
         effector = effectors[name]
-        found[name] = _share(effector, demand, turned)
-        turned = turned or not isinstance(effector, JointMotors)
+        if turned and (demand == "torque" or isinstance(effector, WheelSet | TorquerSet)):
+            raise InputError(f"to = {list(to)}: those before {name!r} make all of a torque and leave it nothing to do")
+        share = _share(effector, demand, turned)
+        found[name] = _of_the_rest(share, tuple(left), turned) if left or turned else share
+        if isinstance(effector, TorquerSet):
+            left.append(lambda tau_B, estimate: along_field(tau_B, estimate.B_B))
+        elif isinstance(effector, WheelSet) and (rest := WheelAllocation(axes_B=effector.wheels.axes_B).rest).any():
+            left.append(lambda tau_B, estimate, rest=rest: projected(rest, tau_B))  # type: ignore[misc]
+        elif not isinstance(effector, JointMotors):
+            turned = True
+    if left and not turned and not partial and not any(isinstance(effectors[name], TorquerSet) for name in to):
+        raise InputError(f"to = {list(to)}: the axes of these wheels leave some torque to nobody; add another actuator")
     return found
+
+
+def _of_the_rest(share: Share, left: tuple[Left, ...], turned: bool) -> Share:
+    """Return the share of what others leave of the torque in a demand."""
+
+    def rest(demand: Array, estimate: Any, out: Any) -> Array:
+        demand = as_numbers(demand)
+        tau_B = demand[..., :3]
+        for step in left:
+            tau_B = step(tau_B, estimate)
+        tau_B = 0.0 * tau_B if turned else tau_B
+        return share(np.concatenate([tau_B, demand[..., 3:]], axis=-1), estimate, out)
+
+    return rest
 
 
 def _share(effector: Effector, demand: str, turned: bool) -> Share:
@@ -80,6 +109,18 @@ def _padded(demand: Array, size: int) -> Array:
     if size == 6 and demand.shape[-1] == 3:
         return np.concatenate([demand, np.zeros_like(demand)], axis=-1)
     return demand
+
+
+@batched("(3,3),(3)->(3)")
+def projected(rest, tau_B):
+    """Return the part of a torque that wheels leave."""
+    return rest @ tau_B
+
+
+@batched("(3),(3)->(3)")
+def along_field(tau_B, B_B):
+    """Return the part of a torque along the field, which torquers leave."""
+    return ((tau_B @ B_B) / (B_B @ B_B)) * B_B
 
 
 @batched("(3),(3)->(3)")

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion
+from gnc.errors import InputError
 from gnc.instant import Instant
 from gnc.models.multibody import Tree, TreeState, accelerations, kinematics
 
 Array = Any
+MOST_ROWS = 1_000_000  # of a plan, half a tick apart
 
 
 class Move(NamedTuple):
@@ -57,7 +59,10 @@ def plan(nominal: Tree, dq_IR: Array, move: Move, tick_s: float, tip: str) -> Jo
     -H_B times the acceleration it would have without.
     """
     half = 0.5 * tick_s
-    t = half * np.arange(int(np.ceil((move.start_s + move.time_s) / half)) + 2)
+    rows = np.ceil((move.start_s + move.time_s) / half) + 2
+    if not rows <= MOST_ROWS:
+        raise InputError(f"time_s = {move.time_s:g}: the plan has {rows:.3g} rows, {MOST_ROWS} may be; move sooner")
+    t = half * np.arange(int(rows))
     gamma, rate, rate_dot = _quintic(t, move)
     x = TreeState(np.broadcast_to(dq_IR, (len(t), 8)), np.zeros((len(t), 6)), gamma, rate)
     joints = [joint.name for joint in nominal.joints]

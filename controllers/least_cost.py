@@ -39,7 +39,8 @@ def optimal_basis(A: Array, cost: Array) -> tuple[Any, ...]:
 
     nudged = cost * (1.0 + NUDGE * np.random.default_rng(0).uniform(0.0, 1.0, len(cost)))
     thrust = np.random.default_rng(1).uniform(0.5, 1.5, len(cost))
-    solution = linprog(nudged, A_eq=A, b_eq=A @ thrust, method="highs-ds", options=STRICT)
+    unit = A / abs(A).max()  # the tolerances are absolute
+    solution = linprog(nudged, A_eq=unit, b_eq=unit @ thrust, method="highs-ds", options=STRICT)
     members = np.flatnonzero(solution.x > TINY)
     inverse = inv(A[:, members])
     z = np.maximum(nudged - nudged[members] @ inverse @ A, 0.0)

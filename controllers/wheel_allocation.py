@@ -23,14 +23,15 @@ FLAT = 1e-5  # sine below which two axes count as one direction; far above the t
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WheelAllocation:
-    """The commands u of n >= 3 wheels with sum u_k a_k = tau and the least max |u_k| / weight_k.
+    """The commands u of n wheels with sum u_k a_k = tau and the least max |u_k| / weight_k.
 
     The torques that commands |u_k| <= weight_k can make fill a zonotope; the ray along tau leaves it through a facet,
     spanned by two axes, and there all other wheels are at their limits. So u is linear in tau, facet by facet: with
     y = a_i x a_j scaled to sum |a_k . y| = 1 (axes times weights), the facet is that of the largest |y . tau|, the
     least maximum is this number, u_k = sign(a_k . y) y . tau, and u_i, u_j make up the rest. Facets and their matrices
-    are computed once. It is the pseudo-inverse solution plus a shift in the null space. Exact where no three axes lie
-    in a plane, else within 1e-6. Source: the dual of the linear programme; Markley, Reynolds, Liu and Lebsock,
+    are computed once. Wheels that do not span all directions make the part of tau along their axes, with the least sum
+    of (u_k / weight_k)^2. It is the pseudo-inverse solution plus a shift in the null space. Exact where no three axes
+    lie in a plane, else within 1e-6. Source: the dual of the linear programme; Markley, Reynolds, Liu and Lebsock,
     "Maximum torque and momentum envelopes for reaction wheel arrays", JGCD 33 (2010) 1606.
     """
 
@@ -38,15 +39,19 @@ class WheelAllocation:
     weights: Array = 1.0  # (n), or one number for all: torque limits, if they differ
     normals: Array = field(init=False, repr=False)  # (facets, 3) y
     matrices: Array = field(init=False, repr=False)  # (facets, n, 3) from tau to u
+    rest: Array = field(init=False, repr=False)  # (3, 3) from tau to the part that no wheel makes
 
     def __post_init__(self) -> None:
         """Validate once, and find the facets."""
         axes_B = unit_vectors("axes_B", self.axes_B)
-        if axes_B.ndim != 2 or np.linalg.matrix_rank(axes_B, tol=FLAT) < 3:
-            raise InputError(f"axes_B: expected axes (n, 3) that span all directions, got {axes_B.shape}")
+        if axes_B.ndim != 2:
+            raise InputError(f"axes_B: expected axes (n, 3), got {axes_B.shape}")
         weights = each("weights", self.weights, len(axes_B), "positive")
-        normals, matrices = _facets(axes_B * weights[:, None])
-        store(self, axes_B=axes_B, weights=weights)
+        spans = np.linalg.matrix_rank(axes_B, tol=FLAT) == 3
+        inverse = np.linalg.pinv((axes_B * weights[:, None]).T, rcond=FLAT)
+        normals, matrices = _facets(axes_B * weights[:, None]) if spans else (np.zeros((1, 3)), inverse[None])
+        rest = np.zeros((3, 3)) if spans else np.eye(3) - (axes_B * weights[:, None]).T @ inverse
+        store(self, axes_B=axes_B, weights=weights, rest=rest)
         store(self, normals=normals, matrices=matrices * weights[:, None])
 
     def command(self, tau_B: Array, out: Array | None = None) -> Array:

@@ -31,7 +31,7 @@ BENT = 0.02  # |s_a|^2 / sigma beyond which an interval is linearised again [rad
 REACH = 0.15  # [rad] the largest turn between two linearisations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is made once
 class Space:
     """What a filter's kernels must know of its state; `given` are the parameters that `cores` are the shapes of."""
 

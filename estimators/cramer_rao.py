@@ -23,6 +23,7 @@ from gnc.errors import InputError
 
 Array = Any
 TOLERANCE = 1e-12  # of DOP853, relative; absolute too, in states of order one
+MOST_TURNS = 5000
 
 
 class Flow(NamedTuple):
@@ -125,6 +126,7 @@ def attitude_flow(J: Array, x_0: Any, times: Array, tau_B: Array = (0.0,) * 3, d
         W, one = lie.hat(w), np.broadcast_to(np.eye(3), (*w.shape, 3))
         return np.block([[-W, one], [np.zeros_like(W), J_inverse @ (lie.hat(w @ J) - W @ J)]])
 
+    _check_turns(x_0.w_B, times)
     return flow(rate, slope, _joined(x_0.q_IB, x_0.w_B), times, _kicked(J_inverse, density))
 
 
@@ -149,7 +151,15 @@ def pose_flow(M: Array, x_0: Any, times: Array, wrench_B: Array = (0.0,) * 6, de
         load = np.block([[L, P], [P, np.zeros_like(P)]]) + np.swapaxes(ad, -1, -2) @ M
         return np.block([[-ad, one], [np.zeros_like(ad), M_inverse @ load]])
 
+    _check_turns(x_0.chi_B[..., :3], times)
     return flow(rate, slope, _joined(x_0.dq_IB, x_0.chi_B), times, _kicked(M_inverse, density))
+
+
+def _check_turns(w_B: Array, times: Array) -> None:
+    """Refuse a motion that would take minutes to follow, a turn taking 350 evaluations."""
+    turns = np.linalg.norm(w_B, axis=-1).max() * (times[-1] - times[0]) / (2.0 * np.pi)
+    if not turns <= MOST_TURNS:
+        raise InputError(f"the Cramer-Rao bound: follows {MOST_TURNS} turns, not {turns:.3g}; fly a shorter time")
 
 
 def _joined(a: Array, b: Array) -> Array:

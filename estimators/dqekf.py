@@ -20,6 +20,7 @@ multiplicative error of the pose.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,7 +80,7 @@ class DqEkf(GroupFilter):
         mass, r_g = check.positive("mass", mass), check.vector("r_g", r_g, 3)
         return cls(spatial.inertia(mass, r_g, check.inertia("J_com", J_com)), **options)
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """How many numbers the error state has."""
         return 12 + self._extra.size
@@ -202,7 +203,7 @@ class DqEkf(GroupFilter):
                 return part.start, extra.form
         return None
 
-    @property
+    @functools.cached_property
     def _space(self) -> Space:
         return pose_space(self.chart, self._unknown if self.chart == "conserved" else None)
 
@@ -210,9 +211,9 @@ class DqEkf(GroupFilter):
         """Return (chi, extras)."""
         return vector(belief)
 
-    def placed(self, belief: PoseBelief, q: Array, x: Array) -> PoseBelief:
-        """Return the belief at another pose and (chi, extras)."""
-        return belief._replace(dq_IB=q, chi_B=x[..., :6], extras=x[..., 6:])
+    def placed(self, belief: PoseBelief, q: Array, x: Array, **told: Array) -> PoseBelief:
+        """Return the belief at another pose and (chi, extras), and with other fields."""
+        return belief._replace(dq_IB=q, chi_B=x[..., :6], extras=x[..., 6:], **told)
 
     def _given(self, belief: PoseBelief) -> tuple[Array, ...]:
         return (self.inertia(belief),)

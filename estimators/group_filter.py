@@ -35,6 +35,7 @@ Array = Any
 Readings = Sequence[tuple[Any, Any]]  # (sensor, measurement) of an instant
 
 MOST = 20  # linearisations of an interval
+GIVEN = 5  # place of the parameters of the space behind q, x, C, watch and idle
 
 
 class Ways(NamedTuple):
@@ -118,15 +119,17 @@ class GroupFilter:
         kernel, arguments = own
         limits = self._limits(kernel.layout.outs[1][0], gated)
         correct = measuring_kernel(self._space, kernel, self.size)
-        *after, y = correct(*self._state(belief), *arguments, measurement[0], as_numbers(measurement[1]), limits)
-        return self._one(belief, After._make(after), y, limits)
+        state = self._state(belief)
+        *after, y = correct(*state, *arguments, measurement[0], as_numbers(measurement[1]), limits)
+        return self._one(belief, state[GIVEN:], After._make(after), y, limits)
 
     def corrected(
         self, belief: Any, H: Array, R: Array, y: Array, valid: Array, gated: bool = True
     ) -> tuple[Any, Innovation]:
         """Correct with a residual y of derivative H and noise R."""
         kernel, limits = correction_kernel(self._space, self.size, *H.shape[-2:]), self._limits(H.shape[-2], gated)
-        return self._one(belief, After._make(kernel(*self._state(belief), H, R, y, valid, limits)), y, limits)
+        state = self._state(belief)
+        return self._one(belief, state[GIVEN:], After._make(kernel(*state, H, R, y, valid, limits)), y, limits)
 
     def _limits(self, m: int, gated: bool) -> Array:
         return limits_of(self.gate_probability if gated else 1.0, m, self._recovery)
@@ -135,23 +138,25 @@ class GroupFilter:
         """Return what all kernels of an update begin with."""
         return belief[0], self.vector(belief), belief.C, belief.watch, belief.idle, *self._given(belief)
 
-    def _one(self, belief: Any, after: After, y: Array, limits: Array) -> tuple[Any, Innovation]:
+    def _one(
+        self, belief: Any, given: tuple[Array, ...], after: After, y: Array, limits: Array
+    ) -> tuple[Any, Innovation]:
         """Return the belief after one sensor, and what was said."""
         counts = after.C, after.watch, belief.recoveries
-        counts = self._doubted(counts, self._given(belief), after, y, limits)
+        counts = self._doubted(counts, given, after, y, limits)
         return self._placed(belief, after, counts), Innovation(y, after.S, after.nis, after.used > 0.0)
 
     def _doubted(
         self, counts: tuple[Array, ...], given: tuple[Array, ...], seen: After, y: Array, limits: Array
     ) -> Any:
         """Return C, watch and recoveries after a sensor, where it was refused: computed only if it was in any trial."""
-        kernel = doubt_kernel(self._space, self.size, y.shape[-1])
+        kernel = lambda *args: doubt_kernel(self._space, self.size, y.shape[-1])(*args)  # noqa: E731
         return when(seen.refused > 0.0, kernel, (*counts, *given, seen.H, seen.R, y, limits), counts)
 
     def _placed(self, belief: Any, after: After, counts: tuple[Array, ...]) -> Any:
         C, watch, recoveries = counts
-        belief = self.placed(belief, after.q, after.x)
-        return belief._replace(C=C, watch=watch, idle=0.0 * belief.idle, recoveries=recoveries)
+        told = {"C": C, "watch": watch, "idle": 0.0 * belief.idle, "recoveries": recoveries}
+        return self.placed(belief, after.q, after.x, **told)
 
     def _several(
         self, belief: Any, after: After, y: Array, sizes: tuple[int, ...], gated: bool
@@ -237,8 +242,8 @@ class GroupFilter:
         """Return all numbers of the state beside the group's element, which stands first in the belief."""
         raise NotImplementedError
 
-    def placed(self, belief: Any, q: Array, x: Array) -> Any:
-        """Return the belief at another state."""
+    def placed(self, belief: Any, q: Array, x: Array, **told: Array) -> Any:
+        """Return the belief at another state, and with other fields."""
         raise NotImplementedError
 
     def _given(self, belief: Any) -> tuple[Array, ...]:

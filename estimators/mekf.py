@@ -20,6 +20,7 @@ Markley, J. Guidance 26 (2003) 311, for the multiplicative error.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -92,7 +93,7 @@ class Mekf(GroupFilter):
         """Whether the chart keeps the constants of the motion linear: see `conserved_chart`."""
         return self.chart == "conserved" and not self._extra.changes_rate
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """How many numbers the error state has."""
         return 6 + self._extra.size
@@ -227,7 +228,7 @@ class Mekf(GroupFilter):
 
     # What the state is, for `GroupFilter`
 
-    @property
+    @functools.cached_property
     def _space(self) -> Space:
         return attitude_space("usual" if self._extra.changes_rate else self.chart)
 
@@ -235,10 +236,10 @@ class Mekf(GroupFilter):
         """Return (P, extras)."""
         return np.concatenate([belief.P_B, belief.extras], axis=-1) if self.extras else belief.P_B
 
-    def placed(self, belief: Belief, q: Array, x: Array) -> Belief:
-        """Return the belief at another attitude and (P, extras)."""
+    def placed(self, belief: Belief, q: Array, x: Array, **told: Array) -> Belief:
+        """Return the belief at another attitude and (P, extras), and with other fields."""
         P_B, extras = (x[..., :3], x[..., 3:]) if self.extras else (x, belief.extras)
-        return belief._replace(q_IB=q, P_B=P_B, extras=extras)
+        return belief._replace(q_IB=q, P_B=P_B, extras=extras, **told)
 
     def _given(self, belief: Belief) -> tuple[Array, ...]:
         w_B = self.state(belief).w_B if self._extra.changes_rate else None

@@ -14,6 +14,7 @@ slowly, by the walk. Source: Filipe, Kontitsis and Tsiotras, J. Guidance, Contro
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -91,12 +92,12 @@ class TwistEkf(GroupFilter):
 
     # What the state is, for `GroupFilter`
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """How many numbers the error state has."""
         return 12
 
-    @property
+    @functools.cached_property
     def _space(self) -> Space:
         return pose_space()
 
@@ -104,9 +105,9 @@ class TwistEkf(GroupFilter):
         """Return the bias."""
         return belief.bias
 
-    def placed(self, belief: TwistBelief, q: Array, x: Array) -> TwistBelief:
-        """Return the belief at another pose and bias."""
-        return belief._replace(dq_IB=q, chi_B=belief.chi_B + (belief.bias - x), bias=x)
+    def placed(self, belief: TwistBelief, q: Array, x: Array, **told: Array) -> TwistBelief:
+        """Return the belief at another pose and bias, and with other fields."""
+        return belief._replace(dq_IB=q, chi_B=belief.chi_B + (belief.bias - x), bias=x, **told)
 
     def _given(self, belief: TwistBelief) -> tuple[Array, ...]:
         return (NO_BODY,)

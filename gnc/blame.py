@@ -6,16 +6,46 @@ adds packages that are installed to `PACKAGES`.
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 import sysconfig
 import traceback
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
 
 from gnc.errors import DefectError, InputError, PartError
 
 PACKAGES: set[str] = set()  # installed ones that hold users' parts
 INSTALLED = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+_known: dict[tuple[ModuleType, str], Any] = {}  # functions that all share, as they were before a user's code ran
+
+
+def watch() -> None:
+    """Remember, before a user's code first runs, what it could replace; and do not let it end the process unnoticed."""
+    if not _known:
+        for module in (np, np.linalg, math):
+            _known.update({(module, name): value for name, value in vars(module).items() if callable(value)})
+        os._exit = _refuse_to_end  # type: ignore[assignment]
+
+
+def refuse_replaced() -> None:
+    """PartError if a user's code has replaced a function of NumPy: every flight of this process would change."""
+    for (module, name), before in _known.items():
+        if (now := vars(module).get(name)) is not before:
+            file = Path(getattr(getattr(now, "__code__", None), "co_filename", "an own part")).name
+            raise PartError(file, getattr(now, "__name__", name), f"replaces {module.__name__}.{name}; leave it")
+
+
+def _refuse_to_end(code: int, _end: Any = os._exit) -> None:
+    """Do what os._exit does, unless a user's code asks for it: it would end a command as if all were done."""
+    frame = sys._getframe(1)
+    if not _is_ours(frame) and not frame.f_code.co_filename.startswith(INSTALLED):
+        raise SystemExit(f"os._exit({code})")
+    _end(code)
 
 
 def blamed(error: BaseException, place: str = "") -> InputError | PartError | DefectError:
@@ -38,11 +68,17 @@ def blamed(error: BaseException, place: str = "") -> InputError | PartError | De
     return DefectError(_said(error), _source(frames), place, trace)
 
 
+def _package(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return _package(frame) == "gnc" or _package(frame) in sys.stdlib_module_names
+
+
 def _is_user(frame: FrameType) -> bool:
-    package = frame.f_globals.get("__name__", "").partition(".")[0]
-    file = frame.f_code.co_filename
-    ours = package == "gnc" or package in sys.stdlib_module_names or file.startswith(("<", *INSTALLED))
-    return package in PACKAGES or not ours
+    ours = _is_ours(frame) or frame.f_code.co_filename.startswith(("<", *INSTALLED))
+    return _package(frame) in PACKAGES or not ours
 
 
 def _part_and_method(frame: FrameType) -> tuple[str, str]:

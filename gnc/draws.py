@@ -9,6 +9,7 @@ import numpy as np
 
 from gnc import noise, quaternion
 from gnc.batch import batched
+from gnc.errors import InputError
 from gnc.linalg import array, identity
 
 Array = Any
@@ -31,6 +32,7 @@ class Draws:
     trials: Array  # (n,) their numbers
     prefix: str = ""
     drawn: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    _names: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def within(self, prefix: str) -> Draws:
         """Return the same draws under names that begin with a prefix."""
@@ -42,7 +44,7 @@ class Draws:
 
     def stream(self, name: str, size: int) -> noise.Stream:
         """Return standard normal numbers as the flight needs them."""
-        return noise.Stream(self.seed, self.trials, f"{self.prefix}{name}", size)
+        return noise.Stream(self.seed, self.trials, self._once(name), size)
 
     def direction(self, name: str) -> Array:
         """Return unit vectors, uniform on the sphere."""
@@ -67,7 +69,15 @@ class Draws:
         return self._noted(name, values) if np.any(percent) else values
 
     def _normal(self, name: str, shape: int | tuple[int, ...]) -> Array:
-        return noise.normal(self.seed, self.trials, f"{self.prefix}{name}", shape)
+        return noise.normal(self.seed, self.trials, self._once(name), shape)
+
+    def _once(self, name: str) -> str:
+        """The whole name; of two parts that draw by one name the second would be given the first one's numbers."""
+        name = f"{self.prefix}{name}"
+        if name in self._names:
+            raise InputError(f"{name!r} is drawn twice, and would be the same; give the part of that name another one")
+        self._names.add(name)
+        return name
 
     def _noted(self, name: str, values: Array) -> Array:
         """Keep what the trials were given."""

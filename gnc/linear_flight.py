@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.program import Input
+from gnc.blame import blamed
 from gnc.compiled_loop import later
-from gnc.errors import InputError
+from gnc.errors import InputError, PartError
 from gnc.flying import Flying, Moment, State, Waiting
 from gnc.loop import Loop
 from gnc.recorded_tick import NotRecordable, Recording
@@ -74,11 +74,11 @@ class _Recorded(NamedTuple):
 
 
 class _Tangent(NamedTuple):
-    """A tick with derivatives: the slopes it begins with, and where those by state, draws and each noise end."""
+    """A tick with derivatives, and where those by state, draws and each noise end."""
 
     tick: TangentTick
-    seeds: np.ndarray
     ends: list[int]
+    drawn: np.ndarray  # those of what is drawn that parameters of the tick depend on
     noise: tuple[str, ...]
 
 
@@ -146,7 +146,9 @@ class LinearFlight:
                 return
             except NotRecordable as error:  # numbers that all trials share and that change show in the first tick
                 if error.shared is None or error.shared in self._shared:
-                    raise InputError(f"the flight cannot be differentiated: {error}") from None
+                    cause = blamed(error.__cause__ or error)
+                    refused = InputError(f"the flight cannot be differentiated: {error}")
+                    raise (cause if isinstance(cause, PartError) else refused) from None
                 self._shared |= {error.shared}
                 self._lay_out()
 
@@ -176,13 +178,13 @@ class LinearFlight:
         count = _longest(recorded.recording, k, end - k)
         columns = recorded.depends[self._moving[recorded.depends]]
         tangent = self._tangent(recorded, columns, due)
-        after, slopes, made, made_slopes = tangent.tick.run(z, tangent.seeds, k, count)
         changed = self.numbers[recorded.changes]
-        A, D, B = self._split(slopes[:, changed], after[changed], tangent)
+        after, slopes, made, made_slopes = tangent.tick.run(z, k, count, changed)
+        A, D, B = self._split(slopes, after[changed], tangent)
         seen = None
         if observed:
             seen = Seen(made, _reader(recorded.recording, k), *self._split(made_slopes, made, tangent))
-        self._moving[recorded.changes] |= (slopes[:, changed] != 0.0).any(axis=0)
+        self._moving[recorded.changes] |= slopes.any(axis=0)
         passage = Passage(k, k + count, z[self.numbers], recorded.changes, columns, A, D, B, seen, waiting)
         return passage, recorded.recording.after, after
 
@@ -192,7 +194,9 @@ class LinearFlight:
             slopes = np.where(np.isfinite(values)[None], slopes, 0.0)
             self.kinks |= not np.isfinite(slopes).all()
             slopes = np.where(np.isfinite(slopes), slopes, 0.0)
-        A, D, *rest = (slopes[a:b].T for a, b in itertools.pairwise(tangent.ends))
+        A, some, *rest = (slopes[a:b].T for a, b in itertools.pairwise(tangent.ends))
+        D = np.zeros((len(some), self._start_slopes.shape[1]))
+        D[:, tangent.drawn] = some
         return A, D, dict(zip(tangent.noise, rest, strict=True))
 
     kinks = False  # whether a derivative had no value, at a kink of the nominal flight, and was left out
@@ -205,24 +209,20 @@ class LinearFlight:
         noise = {
             i.name: i.noise for (i, _), d in zip(self.loop.measured, due, strict=True) if d and i.noise is not None
         }
-        sizes = [len(columns), self._start_slopes.shape[1], *(stream.size for stream in noise.values())]
-        ends = [0, *itertools.accumulate(sizes)]
-        blocks = dict(zip(noise.values(), np.split(np.eye(ends[-1]), ends[1:-1], axis=1)[2:], strict=True))
-
-        def drawn(values: np.ndarray) -> np.ndarray:
-            block = np.zeros((ends[-1], values.shape[1]))
-            block[ends[1] : ends[2]] = self.slopes(values)
-            return block
-
-        def given(one: Input) -> np.ndarray | None:
-            if not one.trial_step or one.memory is None:
-                return None
-            return drawn(np.nan_to_num(one.memory.reshape(self.trials, -1)))
-
-        seeds = np.zeros((ends[-1], len(self.owner)))
-        seeds[: len(columns)] = self.owner[None, :] == self.numbers[columns][:, None]
-        tick = TangentTick(recorded.recording, ends[-1], given, blocks, drawn)
-        return self._tangents.setdefault(key, _Tangent(tick, seeds, ends, tuple(noise)))
+        recording, n = recorded.recording, len(columns)
+        own = [one for one in recording.recorder.given if one.trial_step and one.memory is not None]
+        moved = {id(one): self.slopes(np.nan_to_num(one.memory.reshape(self.trials, -1))) for one in own}  # type: ignore[union-attr]
+        some = np.full(self._start_slopes.shape[1], bool(recording.recorder.cuts))  # a part in Python may hold any
+        (drawn,) = np.nonzero(np.any([some, *(slopes.any(axis=1) for slopes in moved.values())], axis=0))
+        ends = [0, *itertools.accumulate([n, len(drawn), *(stream.size for stream in noise.values())])]
+        unit = np.eye(max(ends[-1], 1))  # directions
+        places = zip(noise.values(), itertools.pairwise(ends[2:]), strict=True)
+        blocks = {stream: unit[:, a:b] for stream, (a, b) in places}
+        seeds = unit[:, :n] @ (self.owner[None, :] == self.numbers[columns][:, None])
+        given = {one: unit[:, n : ends[2]] @ slopes[drawn] for one, slopes in moved.items()}
+        by_rows = lambda values: unit[:, n : ends[2]] @ self.slopes(values)[drawn]  # noqa: E731
+        tick = TangentTick(recording, seeds, lambda one: given.get(id(one)), blocks, by_rows)
+        return self._tangents.setdefault(key, _Tangent(tick, ends, drawn, tuple(noise)))
 
     def _recorded(self, kind: _Kind, z: np.ndarray, k: int) -> _Recorded:
         """Return a recording that holds at a tick."""

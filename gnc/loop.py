@@ -147,7 +147,7 @@ class Loop(Generic[Truth, Belief, Command, Report, Memory]):
 
     def ticks(self, name: str, seconds: float, least: int = 1) -> int:
         """Return a time as a number of ticks."""
-        ticks = round(seconds / self.h)
+        ticks = round(min(seconds / self.h, 2.0**53))
         if abs(seconds / self.h - ticks) > WHOLE * max(1, ticks) or ticks < least:
             raise InputError(f"{name}: {seconds:.12g} s is not a whole number of truth steps of {self.h:g} s")
         return ticks

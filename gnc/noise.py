@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gnc.errors import InputError
 from gnc.seeds import generators
 
-__all__ = ["Stream", "Streams", "normal", "stream", "uniform"]
+__all__ = ["Stream", "Streams", "Walk", "normal", "stream", "uniform"]
 
 Array = NDArray[np.float64]
 Trials = int | Sequence[int] | NDArray[np.integer]
@@ -53,6 +53,11 @@ class Stream:
         which, self.size = _numbers(trials), _whole("size", size, TRIAL_LIMIT)
         self._generators = generators(_whole("seed", seed, SEED_LIMIT), which, _words(name))
         self._ahead, self._used = np.empty((len(which), self.BLOCK, self.size)), self.BLOCK
+
+    @property
+    def walking(self) -> NDArray[np.bool_]:
+        """Which of the numbers are those of a random walk."""
+        return np.zeros(self.size, bool)
 
     def next(self) -> Array:
         """Return the next numbers of every trial."""
@@ -92,10 +97,35 @@ class Streams(Stream):
         self._each, self.size = streams, sum(one.size for one in streams)
         self._ahead, self._used = np.empty((len(streams[0]._ahead), self.BLOCK, self.size)), self.BLOCK
 
+    @property
+    def walking(self) -> NDArray[np.bool_]:
+        """Which of the numbers are those of a random walk."""
+        return np.concatenate([one.walking for one in self._each])
+
     def _draw(self) -> None:
         for one in self._each:
             one._draw()
         np.concatenate([one._ahead for one in self._each], axis=-1, out=self._ahead)
+        self._used = 0
+
+
+class Walk(Stream):
+    """The sums of the numbers of a stream so far: a random walk."""
+
+    def __init__(self, steps: Stream) -> None:
+        self._steps, self.size = steps, steps.size
+        self._ahead, self._used = np.zeros_like(steps._ahead), self.BLOCK
+
+    @property
+    def walking(self) -> NDArray[np.bool_]:
+        """All of them."""
+        return np.ones(self.size, bool)
+
+    def _draw(self) -> None:
+        so_far = self._ahead[:, -1].copy()
+        self._steps._draw()
+        self._steps._ahead[:, 0] += so_far
+        np.cumsum(self._steps._ahead, axis=1, out=self._ahead)
         self._used = 0
 
 

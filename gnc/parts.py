@@ -189,14 +189,20 @@ def _spelled(slot: str, default: str | None, value: Any) -> Any:
         return {"kind": default, **value}
     if isinstance(kind, type):
         value = {**value, "kind": (kind := source_of(kind))}
-    return _own(slot, value) if isinstance(kind, str) and ":" in kind else value
+    if kind == OWN and _is_component(component := value.get("component")):  # an argument may be set beside it
+        return _own(slot, value, component, {"kind", "component"})
+    return _own(slot, value, {"source": kind}, {"kind"}) if isinstance(kind, str) and ":" in kind else value
 
 
-def _own(slot: str, table: Mapping[str, Any]) -> dict[str, Any]:
+def _is_component(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("arguments", {}), Mapping)
+
+
+def _own(slot: str, table: Mapping[str, Any], component: Mapping[str, Any], spelled: set[str]) -> dict[str, Any]:
     """The table of an own class: what the slot does not know are arguments of the class."""
     own = section_of(slot, OWN)
     if own is None:
         raise InputError(f"a {slot} cannot be a class of your own; give {', '.join(_written(slot))}")
-    known = {key: value for key, value in table.items() if key in own.model_fields and key != "kind"}
-    arguments = {key: value for key, value in table.items() if key not in own.model_fields}
-    return {"kind": OWN, "component": {"source": table["kind"], "arguments": arguments}, **known}
+    known = {key: value for key, value in table.items() if key in own.model_fields and key not in spelled}
+    more = {key: value for key, value in table.items() if key not in own.model_fields}
+    return {"kind": OWN, "component": {**component, "arguments": {**component.get("arguments", {}), **more}}, **known}

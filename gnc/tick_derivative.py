@@ -5,11 +5,12 @@
 
 A tick is a tape of calls; its tangent (`gnc.batch.tangent`) takes (z, dz) to (z', dz'), with directions as trials.
 Branches are those of the values. Around a part that only Python can compute the tape is split: slopes go through such a
-part by central differences of the part alone, and are exact everywhere else.
+part by differences of the part alone, and are exact everywhere else.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ from gnc.trees import leaves
 if TYPE_CHECKING:
     pass
 
-STEP = 1e-6  # of central differences of a part in Python, relative to the array that is changed
+STEP = 1e-4  # of differences of a part in Python, relative to the array that is changed
+STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))  # of fourth order, over 12 steps
 
 Slopes = Callable[[Input], np.ndarray | None]
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
@@ -37,23 +39,25 @@ class TangentTick:
     def __init__(
         self,
         recording: Recording,
-        directions: int,
+        seeds: np.ndarray,
         parameters: Slopes,
         noise: Mapping[Any, np.ndarray] | None = None,
         of_rows: RowSlopes | None = None,
     ) -> None:
         """Write the programs.
 
-        `parameters` gives the slopes (directions, size) of an array that the tick was recorded with, or None; `noise`
-        those of a stream; `of_rows` those of what a part in Python returns, by the parameters that it holds itself.
+        `seeds` are the slopes (directions, numbers) of the state before the tick; `parameters` gives those of an array
+        that the tick was recorded with, or None; `noise` those of a stream; `of_rows` those of what a part in Python
+        returns, by the parameters that it holds itself.
         """
         if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
-        self.recording, self.directions, self._of_rows = recording, directions, of_rows
+        self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
+        self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
-        self._returned = [(np.zeros(size), np.zeros((directions, size))) for size in sizes]
+        self._returned = [(np.zeros(size), np.zeros((len(seeds), size))) for size in sizes]
         self._stages = [self._program(cut.operands, i) for i, cut in enumerate(cuts)]
         self._last = self._program(recording.results[recording.recorder.state_size :], len(cuts))
 
@@ -86,15 +90,15 @@ class TangentTick:
         return Program(self.directions, new, [new.index(y) for y in order], 2 * size, given)
 
     def run(
-        self, z: np.ndarray, dz: np.ndarray, k: int, steps: int = 1
+        self, z: np.ndarray, k: int, steps: int, places: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Take ticks from the k-th on without noise from numbers z with slopes dz (directions, numbers).
+        """Take ticks from the k-th on without noise from numbers z with the slopes of `seeds`.
 
-        Return those after the ticks, and what the last makes (innovations, observations) with its slopes.
+        Return the numbers after the ticks, slopes of those in some places, and what the last tick makes (innovations,
+        observations) with its slopes.
         """
-        size = len(z)
-        state = np.empty((self.directions, 2 * size))
-        state[:, :size], state[:, size:] = z, dz
+        size, state = len(z), self._state
+        state[:, :size], state[:, size:] = z, self._seeds
         if not self._stages:
             made = self._run(self._last, state, k, steps)
         for tick in range(k, k + steps) if self._stages else ():
@@ -102,7 +106,7 @@ class TangentTick:
                 given = self._run(stage, state, tick, 1)
                 known[0][:], known[1][:] = self._called(cut, *_halves(given), tick)
             made = self._run(self._last, state, tick, 1)
-        return state[0, :size].copy(), state[:, size:].copy(), *_halves(made)
+        return state[0, :size].copy(), state[:, size + places], *_halves(made)
 
     def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
         used, made = iter(program.used), np.empty((steps, self.directions, program.made))
@@ -111,7 +115,7 @@ class TangentTick:
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a part in Python makes of numbers x, and its slopes along dx: central differences of the part."""
+        """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part."""
         trials, step = self.recording.recorder.trials, STEP * _sizes(cut, x)
 
         def call(numbers: np.ndarray) -> np.ndarray:
@@ -124,12 +128,12 @@ class TangentTick:
         middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (step > 0.0))
         slopes = np.zeros((self.directions, middle.shape[1])) if self._of_rows is None else self._of_rows(middle)
         for some in np.split(moved, range(trials, len(moved), trials)) if len(moved) else ():
-            ends, rows = [], np.arange(len(some))
-            for sign in (1.0, -1.0):
+            change, rows = np.zeros((len(some), middle.shape[1])), np.arange(len(some))
+            for far, weight in STENCIL:
                 numbers = np.tile(x, (trials, 1))
-                numbers[rows, some] += sign * step[some]
-                ends.append(call(numbers)[rows])
-            slopes += dx[:, some] @ ((ends[0] - ends[1]) / (2.0 * step[some, None]))
+                numbers[rows, some] += far * step[some]
+                change += weight * call(numbers)[rows]
+            slopes += dx[:, some] @ (change / (12.0 * step[some, None]))
         return middle[0], slopes
 
     def _noises(self) -> list[tuple[Input, np.ndarray | None]]:
@@ -142,14 +146,19 @@ class TangentTick:
 def _halves(made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values and slopes of what a program has made."""
     half = made.shape[1] // 2
-    return made[0, :half].copy(), made[:, half:].copy()
+    return made[0, :half], made[:, half:]
 
 
 def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[Rows | None]:
     """Return the inputs of ticks, noise as zeros."""
     if isinstance(source, Noise):
-        return [of_all(np.zeros((steps, source.stream.size))) if next(used) else None]
+        return [_zeros(steps, source.stream.size) if next(used) else None]
     return source.rows(k, steps, used)
+
+
+@functools.cache
+def _zeros(steps: int, size: int) -> Rows:
+    return of_all(np.zeros((steps, size)))
 
 
 def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:

@@ -302,7 +302,12 @@ def _report(
 
 @app.command("monte-carlo")
 def _monte_carlo(
-    name: Annotated[str | None, typer.Argument(metavar="NAME|FILE", help="A scenario or TOML file.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."
+        ),
+    ] = None,
     settings: Settings = None,
     seed: Seed = None,
     trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the configuration's.")] = None,

@@ -4,11 +4,14 @@
 70: a defect of gnc; 130: interrupted. `--traceback`, anywhere among the arguments, shows where 3 and 70 come from.
 """
 
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import typer
 
@@ -29,8 +32,10 @@ def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] |
     given = list(sys.argv[1:] if arguments is None else arguments)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers too, with one line
+    sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))  # None: closed by a shell
     try:
         code = command([word for word in given if word != TRACEBACK]) or 0
+        sys.stdout.flush()
     except typer.TyperException as error:
         return _complain(error.format_message(), BAD_INPUT)
     except Stopped as early:
@@ -42,8 +47,20 @@ def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] |
             return PIPE_CLOSED
         if isinstance(error, SystemExit) and _completes(given):  # the shell's question is answered
             return int(error.code or 0)
+        if _gone(sys.stdout) or _gone(sys.stderr):
+            return _complain("an own part has closed standard output or standard error; leave them open", PART_FAILED)
         return _failed(error, TRACEBACK in given)
     return _complain("interrupted", code) if code == INTERRUPTED else code
+
+
+def _gone(stream: Any) -> bool:
+    """Tell whether a standard stream is closed, which nothing of gnc does."""
+    try:
+        return stream is None or stream.closed or not os.fstat(stream.fileno())
+    except io.UnsupportedOperation:  # there is no file behind it
+        return False
+    except OSError:
+        return True
 
 
 def _completes(given: list[str]) -> bool:
@@ -68,5 +85,6 @@ def _failed(error: BaseException, trace: bool) -> int:
 
 def _complain(message: str, code: int) -> int:
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
-    print("gnc:", shown, file=sys.stderr)
+    with suppress(ValueError, OSError):  # closed: the exit code tells
+        print("gnc:", shown, file=sys.stderr)
     return code

@@ -13,11 +13,13 @@ import numpy as np
 from gnc.config.base import validate
 from gnc.config.toml_text import dump
 from gnc.errors import InputError
+from gnc.estimators.navigation.acquisition import Acquisition
 from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.estimators.navigation.free_body import TargetNavigation
+from gnc.estimators.navigation.gyro_mekf import GyroNavigation
 from gnc.files import replacing
 from gnc.loop import Loop
-from gnc.scenarios.logs.attitude_recorder import AttitudeRecorder
+from gnc.scenarios.logs.attitude_recorder import AttitudeRecorder, GyroRecorder
 from gnc.scenarios.logs.log_writer import check_path, write_log
 from gnc.scenarios.logs.pose_recorder import PoseRecorder
 from gnc.scenarios.logs.recorder import Recorder
@@ -29,9 +31,10 @@ from gnc.scenarios.replay.config import Replay
 
 RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
     AttitudeNavigation: AttitudeRecorder,
+    GyroNavigation: GyroRecorder,
     TargetNavigation: PoseRecorder,
 }
-NO_GRAVITY = "replay knows of no gravity beside an orbit, which the filter that flew knew: estimates differ"
+HELD_WEIGHT = "replay holds the weight beside the orbit from one measurement to the next: estimates differ slightly"
 FEWEST_STEPS = 5.0  # gap_steps of a log whose inputs come regularly
 
 
@@ -75,7 +78,10 @@ def simulate(mission: Mission, trial: int, log: Path, progress: Callable[[int, i
         raise InputError(f"--log {log}: {(error.strerror or str(error)).lower()}; give a file to write") from None
     until_s, cut = flown.ticks * loop.h, flown.ticks < loop.steps
     falling = any(getattr(section, "falls", False) for section in mission.craft.values())
-    note = NO_GRAVITY if falling and mission.environment.orbit.kind_name() != "free" else ""
+    notes = [HELD_WEIGHT] if falling and mission.environment.orbit.kind_name() != "free" else []
+    if recorder.left_out:
+        notes.append(f"replay has no sensors like {', '.join(recorder.left_out)}, which are left out: estimates differ")
+    note = "; ".join(notes)
     return Simulated(mission.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut, note)
 
 
@@ -85,15 +91,17 @@ def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, Recorder]:
     if len(software) != 1:
         raise InputError("software: a log is of one craft; give a mission with one flight software")
     name, own = next(iter(software.items()))
-    kind = RECORDERS.get(type(own.navigation.inner))
+    inner: Any = own.navigation.inner
+    searched = inner.inner if isinstance(inner, Acquisition) else inner  # a search may precede a filter on a gyro
+    kind = RECORDERS.get(type(searched)) if searched is inner or isinstance(searched, GyroNavigation) else None
     if kind is None:
         navigation = mission.software[name].navigation.kind_name()
         raise InputError(
             f"software.{name}.navigation: replay has no {navigation!r}; give one that it has, such as mekf"
         )
-    recorder = kind(own.navigation.inner, prepared.belief[0].filter, own.navigation.sensors, prepared.loop.h)
-    inner: Any = recorder
-    watched = {name: dataclasses.replace(own, navigation=dataclasses.replace(own.navigation, inner=inner))}
+    recorder = kind(inner, prepared.belief[0].filter, own.navigation.sensors, prepared.loop.h)
+    told: Any = recorder
+    watched = {name: dataclasses.replace(own, navigation=dataclasses.replace(own.navigation, inner=told))}
     place = list(mission.craft).index(prepared.observer.seen[name])
     loop = dataclasses.replace(
         prepared.loop,

@@ -48,8 +48,9 @@ class DqekfPart(NavigationPart):
     """conserved: corrections keep the constants of the motion linear, see docs/conserved_chart.md."""
     substeps: bool = True
     """False: one step of the method between two measurements, however far it turns."""
-    torque_psd_Nm2s: NonNegative = 3e-7
-    """Power spectral density of the torque it does not know [N^2 m^2 s]."""
+    torque_psd_Nm2s: NonNegative | None = None
+    """Power spectral density of the torque it does not know [N^2 m^2 s]; by default 3.7e-11 rad^2/s^3 times the
+    square of the mean moment of inertia."""
     force_psd_N2s: NonNegative = 0.0
     """Power spectral density of the force it does not know, at the origin, or at the centre of mass of another craft
     [N^2 s]."""
@@ -103,7 +104,8 @@ class DqekfPart(NavigationPart):
             raise InputError(f'craft.{known.craft}: turns only; a filter of poses needs kind = "pose"')
         if not self.of and any(isinstance(e, WheelSet) for e in known.effectors.values()):
             raise InputError("dqekf: knows no wheels; fly the craft on thrusters, or estimate with an own filter")
-        psd = np.diag(np.repeat([self.torque_psd_Nm2s, self.force_psd_N2s], 3))
+        torque_psd = 3.7e-11 * nominal.mean_moment**2 if self.torque_psd_Nm2s is None else self.torque_psd_Nm2s
+        psd = np.diag(np.repeat([torque_psd, self.force_psd_N2s], 3))
         if self.of:  # what pushes another craft pushes its centre of mass
             about = np.eye(6)
             about[:3, 3:] = lie.hat(_centre(nominal.M))
@@ -141,7 +143,7 @@ class DqekfPart(NavigationPart):
         return float(np.radians(self.bias_sigma_deg_s))
 
     def _inertia_sigma(self, nominal: Nominal) -> float:
-        return 0.01 * self.inertia_sigma_percent * float(np.trace(nominal.J)) / 3.0
+        return 0.01 * self.inertia_sigma_percent * float(nominal.mean_moment)
 
     def _prior(self, filter_: DqEkf, x: PoseState, C: Array) -> Prior:
         """Return the momentum that was known before the flight, and how far off it may be."""

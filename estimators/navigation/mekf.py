@@ -25,8 +25,8 @@ class DynamicFilterPart(NavigationPart):
     """What filters on the dynamics have in common."""
 
     torque_psd_Nm2s: NonNegative | None = None
-    """Power spectral density of the torque it does not know [N^2 m^2 s]; by default 1e-13, with a star tracker
-    1e-11: beside so precise a sensor an optimistic model would shut it out."""
+    """Power spectral density of the torque it does not know [N^2 m^2 s]; by default 3.1e-12 rad^2/s^3 times the
+    square of the mean moment of inertia, with a star tracker 3.1e-10: an optimistic model would shut that out."""
     gate_probability: Probability = 0.999
     """With which a good measurement passes; 1 lets all in."""
     ungated_s: NonNegative = 120.0
@@ -37,7 +37,8 @@ class DynamicFilterPart(NavigationPart):
         """Return the density that is stated, or one that suits the sensors."""
         if self.torque_psd_Nm2s is not None:
             return self.torque_psd_Nm2s
-        return 1e-11 if any(isinstance(sensor, StarTracker) for sensor in known.sensors.values()) else 1e-13
+        precise = any(isinstance(sensor, StarTracker) for sensor in known.sensors.values())
+        return (3.1e-10 if precise else 3.1e-12) * known.nominal.mean_moment**2
 
 
 class MekfPart(DynamicFilterPart):
@@ -66,8 +67,7 @@ class MekfPart(DynamicFilterPart):
             sigmas += [self.dipole_sigma_Am2] * 3
         if np.any(np.asarray(self.inertia_sigma_percent) > 0.0):
             extras.append(Inertia(form="ratios"))
-            mean = np.trace(known.J, axis1=-2, axis2=-1) / 3.0
-            sigmas += [0.01 * self.inertia_sigma_percent * mean] * Inertia(form="ratios").size
+            sigmas += [0.01 * self.inertia_sigma_percent * known.nominal.mean_moment] * Inertia(form="ratios").size
         noise: dict[str, Any] = {"torque_psd": self.torque_psd(known), "gate_probability": self.gate_probability}
         filter_ = Mekf(known.J, self.method, extras=tuple(extras), substeps=self.substeps, chart=self.chart, **noise)
         given, more = (known, start, truth, reference), {"C_extras": diagonal(sigmas)}

@@ -27,7 +27,8 @@ LONGEST_VECTOR = 16  # of constants that flight software chooses between
 def when(test: Any, function: Callable[..., Tree], args: tuple[Any, ...], otherwise: Tree) -> Tree:
     """Return function(*args), a kernel's or any other's, where the test holds, and `otherwise` elsewhere."""
     if not isinstance(test, Scalar):
-        return chosen(test, function(*args), otherwise) if np.any(test) else otherwise
+        holds = test.any() if isinstance(test, np.ndarray) else test  # of one trial np.any takes long
+        return chosen(test, function(*args), otherwise) if holds else otherwise
     with inside.get().masked(test):  # type: ignore[union-attr]
         result = function(*args)
     return chosen(test, result, otherwise)

@@ -36,10 +36,10 @@ def tile_code(
     """Write the function `@tile` of a kernel, or of one that calls others."""
     if tape.calls:
         pairs = zip(results, places("out", layout.outs), strict=True)
-        kept = [(entry, out) for entry, out in pairs if entry is not None]
-        entries, outs = [entry for entry, _ in kept], [out for _, out in kept]
-        ins = places("in", layout.ins)
-        return calling_function(tape, entries, width, pointers(layout, False), ins, outs, quick=True)
+        entries, outs = [one for one in results if one is not None], [out for one, out in pairs if one is not None]
+        return calling_function(
+            tape, entries, width, pointers(layout, False), places("in", layout.ins), outs, quick=True
+        )
     return tile_function(layout, tape, results, width, repeating, vectors)
 
 

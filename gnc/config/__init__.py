@@ -1,6 +1,6 @@
 """Typed configuration in TOML: sections, errors of one line, overrides, comparison, the user's own components."""
 
-from gnc.config.arrays import Inertia, Matrix3, NonNegative, Positive, Quaternion, Vector3
+from gnc.config.arrays import Edges, Inertia, Matrix3, NonNegative, Positive, Quaternion, Vector3
 from gnc.config.base import Section, parse, read
 from gnc.config.compare import difference, digest, flat
 from gnc.config.component import Component, load_component
@@ -9,6 +9,7 @@ from gnc.config.toml_text import dump
 
 __all__ = [
     "Component",
+    "Edges",
     "Inertia",
     "Matrix3",
     "NonNegative",

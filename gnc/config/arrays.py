@@ -56,12 +56,20 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-_VECTOR3, _MATRIX3 = Noun("3 numbers"), Noun("3 rows of 3 numbers")
+_VECTOR3, _MATRIX3, _EDGES = Noun("3 numbers"), Noun("3 rows of 3 numbers"), Noun("3 numbers > 0")
 _GAINS = Noun("3 rows of 6 numbers")
 _QUATERNION = Noun("4 numbers of unit norm, scalar first")
 _INERTIA = Noun("3 rows of 3 numbers, an inertia matrix")
 
+
+def _positive(_name: str, array: Any) -> Any:
+    if not (array > 0.0).all():
+        raise InputError(f"give {_EDGES}")
+    return array
+
+
 Vector3 = Annotated[Row3, _checked((3,), _VECTOR3), _VECTOR3]
+Edges = Annotated[Row3, _checked((3,), _EDGES, _positive), _EDGES]  # of a box
 Matrix3 = Annotated[tuple[Row3, Row3, Row3], _checked((3, 3), _MATRIX3), _MATRIX3]
 Quaternion = Annotated[
     tuple[float, float, float, float], _checked((4,), _QUATERNION, check.unit_quaternion), _QUATERNION

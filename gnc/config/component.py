@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from gnc.blame import PACKAGES
+from gnc.blame import PACKAGES, watch
 from gnc.config.base import Section
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
@@ -167,6 +167,7 @@ def _module_file(where: str) -> Path:
 def _imported(where: str) -> ModuleType:
     _module_file(where)
     PACKAGES.add(where.partition(".")[0])
+    watch()
     try:
         return importlib.import_module(where)
     except (Exception, SystemExit) as error:
@@ -186,6 +187,7 @@ def executed(path: Path) -> ModuleType:
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module
+    watch()
     try:
         exec(compile(content, str(path), "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:

@@ -189,6 +189,8 @@ def _noun(option: Option) -> str:
         name = ("one of " if len(arguments) > 1 else "") + ", ".join(map(_quoted, arguments))
     elif origin is tuple:
         name = _tuple_noun(arguments)
+    elif origin is list:
+        name = "a list of"
     elif origin is dict or is_section(option) or isinstance(option.type, Choice):
         name = "a table"
     else:

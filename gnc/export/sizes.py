@@ -55,7 +55,8 @@ def measured(source: Path, compiler: list[str]) -> Sizes:
     """Compile, and read code sizes and the stack of the deepest calls from what the compiler tells."""
     with tempfile.TemporaryDirectory() as place:
         made = Path(place, "component.o")
-        command = [*compiler, *FLAGS.split(), "-Os", "-fcallgraph-info=su", "-c", str(source), "-o", str(made)]
+        files = "-c", str(source.resolve()), "-o", str(made)
+        command = [*compiler, *FLAGS.split(), "-Os", "-fcallgraph-info=su", *files]
         subprocess.run(command, check=True, capture_output=True, cwd=place)
         listed = subprocess.run(["nm", "-S", str(made)], check=True, capture_output=True, text=True).stdout
         graph = made.with_suffix(".ci").read_text()

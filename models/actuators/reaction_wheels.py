@@ -160,6 +160,8 @@ class ReactionWheelsPart(ActuatorPart):
     """Of each wheel."""
     start_Nms: NonNegative = 10e-3
     """Momentum of each at the start, one sigma."""
+    fixed_start_Nms: tuple[float, ...] = ()
+    """Momentum that the wheels of all trials have beside it, one number each: that of a momentum wheel."""
     viscous_per_s: NonNegative = 0.0
     """Friction torque per momentum."""
     coulomb_Nm: NonNegative = 0.0
@@ -180,9 +182,13 @@ class ReactionWheelsPart(ActuatorPart):
     def truth(self, name: str, draws: Draws) -> WheelSet:
         """Return the wheels of each trial."""
         wheels = self._wheels()
-        spinning = draws.vector(name, self.start_Nms, wheels.count)
-        limit = wheels.momentum_limit
-        if np.any(column(self.start_Nms) > limit):
+        spinning, limit = draws.vector(name, self.start_Nms, wheels.count), wheels.momentum_limit
+        if self.fixed_start_Nms:
+            fixed = np.asarray(self.fixed_start_Nms, float)
+            if fixed.shape[-1] != wheels.count:
+                raise InputError(f"fixed_start_Nms: give {wheels.count} numbers, one for each wheel")
+            spinning = fixed + spinning
+        if np.any(column(self.start_Nms) > limit) or np.any(abs(np.asarray(self.fixed_start_Nms or 0.0)) > limit):
             raise InputError("start_Nms: wheels cannot start beyond momentum_limit_Nms; lower it")
         return WheelSet(wheels, np.clip(spinning, -limit, limit))
 

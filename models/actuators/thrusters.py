@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from gnc import check
 from gnc.batch import Kernel, batched, maximum, minimum, where
-from gnc.config import NonNegative, Positive, Vector3
+from gnc.config import Edges, NonNegative, Positive, Vector3
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import array, cross
@@ -231,7 +231,7 @@ class ThrustersPart(PlumePart):
     """Of the force of each on the body, unit vectors."""
     thrust_N: Positive = 10.0
     """Of each thruster."""
-    size_m: Vector3 = (0.8, 0.8, 0.8)
+    size_m: Edges = (0.8, 0.8, 0.8)
     """Edges of the box on which the pairs sit."""
     lever_m: Positive = 0.1
     """Of each thruster of a pair about the body's origin."""

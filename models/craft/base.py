@@ -69,6 +69,11 @@ class Nominal(NamedTuple):
     beyond_m: float = 0.0  # how far the body stands out before its port
     tree: Any = None  # the bodies and joints of a craft that has several
 
+    @property
+    def mean_moment(self) -> Array:
+        """The mean of the moments of inertia [kg m^2]."""
+        return np.trace(self.J, axis1=-2, axis2=-1) / 3.0
+
 
 @dataclass(frozen=True)
 class Site:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched, where
-from gnc.config import Inertia, NonNegative, Positive, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Positive, Section
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.events import chosen
@@ -212,7 +212,7 @@ class ContactPart(CraftPart):
     """About the centre of mass, which is the centre of the box."""
     J_error_percent: Percent = 3.0
     """By how much the true moments and axes are off, one sigma; flight software believes in J_kgm2."""
-    size_m: Vector3 = (0.8, 0.8, 0.6)
+    size_m: Edges = (0.8, 0.8, 0.6)
     foot_radius_m: Positive = 0.9
     """Of the circle on which the three feet stand; with 0.7, and 0.45 of height, one lander in a hundred tips over."""
     foot_height_m: Positive = 0.4
@@ -226,11 +226,12 @@ class ContactPart(CraftPart):
         """Return the lander of each trial, on its ground."""
         if self.loads:
             raise InputError("loads: a craft on the ground takes none; give its ground gravity")
-        draws, body = site.draws, self._body(site.draws)
+        draws, q_IU = site.draws, self.ground.upright(site.draws)
+        body = self._body(draws, q_IU)
         effects = Effects.of(self.actuators, site)
         if any(effector.internal for effector in effects.each):
             raise InputError("actuators: a craft on the ground has no wheels; give thrusters or a wrench")
-        q_IU, x = self.ground.upright(draws), self._begin(draws)
+        x = self._begin(draws, q_IU)
         P_B = rates.to_momentum(x.w_B, body.Theta, np.zeros(3))
         n, zero = site.trials, np.zeros(site.trials)
         empty = zero.astype(bool), np.full((n, 3), np.nan), zero, zero
@@ -242,7 +243,7 @@ class ContactPart(CraftPart):
         """Return the inertia that flight software believes in."""
         return Nominal(np.array(self.J_kgm2))
 
-    def _body(self, draws: Draws) -> ContactBody:
+    def _body(self, draws: Draws, q_IU: Array) -> ContactBody:
         g, angles, radius = self.ground, np.radians(FEET_DEG), self.foot_radius_m
         feet = [[radius * np.cos(a), radius * np.sin(a), -self.foot_height_m] for a in angles]
         x, y, z = 0.5 * np.array(self.size_m)
@@ -256,17 +257,17 @@ class ContactPart(CraftPart):
             surfaces=[Plane()],
             restitution=np.clip(e, 0.0, 0.8),
             friction=np.maximum(mu, 0.2),
-            gravity_I=-column(g.gravity_m_s2) * quaternion.rotate(g.upright(draws), VERTICAL),
+            gravity_I=-column(g.gravity_m_s2) * quaternion.rotate(q_IU, VERTICAL),
         )
 
-    def _begin(self, draws: Draws) -> Motion:
+    def _begin(self, draws: Draws, q_IU: Array) -> Motion:
         """Return how each trial begins, about upright."""
         d, n = self.start, len(draws.trials)
         height = np.broadcast_to(self.foot_height_m + d.height_m, (n,))
         drift = draws.vector("drift", d.drift_m_s, 2)
         sink = -d.sink_m_s + d.sink_sigma_m_s * draws.normal("sink")
         return Motion(
-            draws.near("attitude", self.ground.upright(draws), d.attitude_sigma_deg),
+            draws.near("attitude", q_IU, d.attitude_sigma_deg),
             np.stack([np.zeros(n), np.zeros(n), height], axis=-1),
             draws.vector("rate", np.radians(d.rate_sigma_deg_s)),
             np.concatenate([drift, np.broadcast_to(sink, (n,))[:, None]], axis=-1),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion, spatial
-from gnc.config import Inertia, Positive, Vector3
+from gnc.config import Edges, Inertia, Positive, Vector3
 from gnc.history import Signal
 from gnc.models import rates
 from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
@@ -121,7 +121,7 @@ class OwnCraftPart(OwnPart, CraftPart):
     """About the centre of mass, body axes, that flight software believes in; the class is given the same."""
     centre_m: Vector3 = (0.0, 0.0, 0.0)
     """Centre of mass from the body's origin."""
-    size_m: Vector3 = (0.8, 0.8, 0.8)
+    size_m: Edges = (0.8, 0.8, 0.8)
     """Edges of the box that is drawn."""
 
     @property

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
-from gnc.config import Inertia, NonNegative, Positive, Quaternion, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -263,7 +263,7 @@ class PosePart(CraftPart):
     """Docking port from the body's origin."""
     port_q: Quaternion = (1.0, 0.0, 0.0, 0.0)
     """Axes of the port, x out of it: takes port components to body ones."""
-    size_m: Vector3 = (0.8, 0.8, 0.8)
+    size_m: Edges = (0.8, 0.8, 0.8)
     """Edges of the box that is drawn."""
     box_m: Vector3 = (0.0, 0.0, 0.0)
     """Centre of that box from the body's origin."""

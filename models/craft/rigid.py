@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched
-from gnc.config import Inertia, NonNegative, Positive, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Positive, Section, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -112,7 +112,7 @@ class RigidCraft:
         }
         if self._free:
             energy, energy_0 = (rates.kinetic_energy(s.w_B, self.J) for s in (x, first))
-            values["energy_gap"] = energy / energy_0 - 1.0
+            values["energy_gap"] = energy / np.maximum(energy_0, 1e-300) - (energy_0 > 0.0)
         return values | self.effects.observe(command, x.effectors)
 
 
@@ -181,7 +181,7 @@ class RigidPart(CraftPart):
     """By how much the true moments and axes are off from that, one sigma; flight software believes in J_kgm2."""
     mass_kg: Positive | None = None
     """Its path is that of the orbit, whatever the mass: only inertia and size are compared with it."""
-    size_m: Vector3 = (0.2, 0.2, 0.3)
+    size_m: Edges = (0.2, 0.2, 0.3)
     """Edges of the box that is drawn."""
     start: TurnStart = TurnStart()
 

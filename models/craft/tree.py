@@ -16,7 +16,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
-from gnc.config import Inertia, NonNegative, Positive, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -280,7 +280,7 @@ class TreePart(CraftPart):
     """By how much the true mass of each body is off, one sigma, and with it the inertia of those on joints."""
     centre_m: Vector3 = (0.0, 0.0, 0.0)
     """The base's centre of mass from its origin."""
-    size_m: Vector3 = (1.6, 1.6, 2.0)
+    size_m: Edges = (1.6, 1.6, 2.0)
     """Edges of the box that is drawn."""
     bodies: dict[str, sections.HungBody] = {}
     """What hangs on it; bodies stand after those they hang on."""

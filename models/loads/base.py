@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gnc.batch import as_numbers, batched
-from gnc.config import Vector3
+from gnc.config import Edges, Vector3
 from gnc.draws import Draws
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.environment.plates import Plates, box
@@ -36,7 +36,7 @@ class LoadPart(Part):
 class BoxLoadPart(LoadPart):
     """Something that acts on the faces of a box."""
 
-    size_m: Vector3 = (0.2, 0.2, 0.3)
+    size_m: Edges = (0.2, 0.2, 0.3)
     """Edges of the box."""
     pressure_centre_m: Vector3 = (0.005, 0.0, 0.01)
     """Centre of the box from the centre of mass: the lever of what acts on it."""

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from gnc import dual_quaternion, spatial
-from gnc.config import Inertia, NonNegative, Positive, Quaternion, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.models.multibody.parts import Body, Frame, Joint
@@ -33,7 +33,7 @@ class HungBody(Section):
     joint."""
     centre_m: Vector3 = (0.0, 0.0, 0.0)
     """Centre of mass from its origin."""
-    size_m: Vector3 = (0.2, 0.2, 0.2)
+    size_m: Edges = (0.2, 0.2, 0.2)
     """Edges of the box that is drawn about the centre of mass."""
     on: str = BASE
     """The body it hangs on."""

@@ -72,7 +72,7 @@ class Gyro:
 
     def advance_bias(self, bias: Array, noise: Array, h: Array) -> Array:
         """Return the bias h later: bias + bias_walk sqrt(h) noise, the noise standard normal (..., 3)."""
-        return bias + (self.bias_walk * np.sqrt(h))[..., None] * noise
+        return _wandered(bias, self.bias_walk, noise, h)
 
     def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
         """Measure the rate; `bias` is the present one, the parameter if it does not wander."""
@@ -101,6 +101,11 @@ def _measure(w_B, D_SB, bias, sigma, range_rad_s, noise):
     return reading(z, all_below(abs(z), range_rad_s))
 
 
+@batched("(3),(),(3),()->(3)")
+def _wandered(bias, bias_walk, noise, h):
+    return bias + (bias_walk * np.sqrt(h)) * noise
+
+
 @batched("(3),(3,3),(3)->(3)")
 def _predict(w_B, D_SB, bias):
     return D_SB @ w_B + bias
@@ -110,13 +115,13 @@ ROOT_HOUR = 60.0  # sqrt(3600 s)
 
 
 class GyroPart(ThreeAxisPart):
-    """A three-axis gyro with a constant bias."""
+    """A three-axis gyro; its bias is constant, or wanders."""
 
     kind: Literal["gyro"] = "gyro"
     angle_random_walk_deg_rth: NonNegative = 0.1
     """White noise of the rate, as the angle it makes in an hour."""
     rate_random_walk_deg_s_rth: NonNegative = 0.0
-    """What flight software takes the wander of the bias for, in an hour."""
+    """Wander of the bias of each axis in an hour."""
     bias_deg_s: NonNegative = 0.01
     """True bias of each axis, one sigma over the trials."""
     fixed_bias_deg_s: Vector3 = (0.0, 0.0, 0.0)

@@ -16,8 +16,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from multiprocessing import get_context
 from typing import Any
@@ -49,13 +50,17 @@ class Window:
     """Times that count for a requirement, and the signals that it is of."""
 
     def __init__(self, name: str, part: StatisticPart, mission: Mission, result: LinearResult) -> None:
-        self.name, self.when = name, part.when
-        judged = Judged(mission, result.samples, result.modes, {})
-        counted = np.ones((1, len(result.time)), bool) if not part.when else judged.value(parse(part.when)).astype(bool)
-        self.times: Mask = np.broadcast_to(counted, (len(counted), len(result.time))).mean(axis=0) > 0.5
+        self.name, self.when, self.mission, self.modes = name, part.when, mission, result.modes
+        self.times: Mask = self.counted(result.samples).mean(axis=0) > 0.5
         names = [n.removeprefix("largest ") for n in parse(part.signal).names]
         full = [resolve(n, result.samples.data_vars, mission.craft) for n in names if n not in ("t", "end", "eclipse")]
         self.signals = [name for name in full if name in result.nominal]
+
+    def counted(self, flown: Any) -> Mask:
+        """Return which times (trials, times) of a dataset count: a trial may be in another mode than others."""
+        shape = flown.sizes["trial"], flown.sizes["time"]
+        values = Judged(self.mission, flown, self.modes, {}).value(parse(self.when)) if self.when else np.ones(shape)
+        return np.broadcast_to(np.asarray(values, bool), shape)
 
 
 @dataclass
@@ -74,13 +79,24 @@ class Quiet:
         return values.reshape(*values.shape[:2], -1)
 
     def fit(self, name: str) -> tuple[Array, Array]:
-        """Return the slopes (times, size, drawn) of a signal by least squares, and the rest (trials, times, size)."""
+        """Return the slopes (times, size, drawn) of a signal by least squares, and the rest (trials, times, size).
+
+        Where a signal has no value in some trials, the rest is as much larger as they are fewer.
+        """
         if name not in self._fits:
             y = self.of(name)
-            y = np.nan_to_num(y - np.nanmean(y, axis=0))
-            slopes = np.einsum("md,mti->tid", self.theta, y, optimize=True) / len(y)
-            self._fits[name] = slopes, y - np.einsum("tid,md->mti", slopes, self.theta, optimize=True)
+            y, share = y - mean(y), np.maximum(np.isfinite(y).mean(axis=0), 1e-9)
+            y = np.nan_to_num(y)
+            slopes = np.einsum("md,mti->tid", self.theta, y, optimize=True) / len(y) / share[:, :, None]
+            rest = y - np.isfinite(self.of(name)) * np.einsum("tid,md->mti", slopes, self.theta, optimize=True)
+            self._fits[name] = slopes, rest / np.sqrt(share)
         return self._fits[name]
+
+
+def mean(y: Array) -> Array:
+    """Return the mean over trials that have a value; NaN where none has."""
+    with np.errstate(invalid="ignore"):
+        return np.nansum(y, axis=0) / np.isfinite(y).sum(axis=0)
 
 
 @dataclass
@@ -113,11 +129,11 @@ class Covariance:
     def shares(self, signal: str, flights: Sequence[LinearResult] | None = None) -> dict[str, Array]:
         """Return the covariance (times, size, size) of a signal that each source is responsible for."""
         flights = flights or self.flights
-        scale = self._believed_over(signal, flights).mean(axis=0) ** 0.5
+        scale = self._believed_over(signal, flights) ** 0.5
         shares = {
             f"{name} noise": scale[:, :, None]
             * scale[:, None]
-            * np.mean([f.noise[signal][name] for f in flights], axis=0)
+            * np.nan_to_num(mean(np.array([f.noise[signal][name] for f in flights])))
             for name in flights[0].noise[signal]
         }
         slopes, rest = self.quiet.fit(signal)
@@ -128,13 +144,13 @@ class Covariance:
         return shares
 
     def _believed_over(self, signal: str, flights: Sequence[LinearResult]) -> Array:
-        """Return the variance (trials, times, size) believed in trials without noise, over that in flights."""
+        """Return the variance (times, size) believed in trials without noise, over that in flights."""
         companion = self.companion(signal)
         if not companion:
-            return np.ones((1, *self.flights[0].nominal[signal].shape))
-        known = np.mean([np.square(f.nominal[companion]) for f in flights], axis=0)
+            return np.ones(self.flights[0].nominal[signal].shape)
         with np.errstate(all="ignore"):
-            ratio = np.square(self.quiet.of(companion)) / known
+            known = mean(np.square([f.nominal[companion] for f in flights]))
+            ratio = mean(np.square(self.quiet.of(companion))) / known
         return np.where(np.isfinite(ratio), ratio, 1.0)
 
     def companion(self, signal: str) -> str:
@@ -169,12 +185,12 @@ class Covariance:
 
     def mean(self, signal: str) -> Array:
         """Return the mean (times, size) of a signal."""
-        return np.nanmean(self.quiet.of(signal), axis=0)
+        return mean(self.quiet.of(signal))
 
     def believed(self, signal: str) -> Array | None:
         """Return the sigma (times, size) that the filter believes a signal to have, RMS over trials without noise."""
         companion = self.flights[0].sigma_of.get(signal, "")
-        return np.sqrt(np.nanmean(np.square(self.quiet.of(companion)), axis=0)) if companion in self.signals else None
+        return np.sqrt(mean(np.square(self.quiet.of(companion)))) if companion in self.signals else None
 
     @cached_property
     def windows(self) -> dict[str, Window]:
@@ -193,6 +209,22 @@ class Covariance:
         for window in self.windows.values():
             yield from ((window, s) for s in window.signals if "error" in s and s in self.signals)
 
+    def within(self, window: Window, signal: str) -> Covariance:
+        """Return what is said about a signal by the trials and flights that count, at every time of a window."""
+        counted, flights = window.counted(self.quiet.signals), []
+        if counted[:, window.times].all():
+            return self
+        names, signals = [s for s in (signal, self.companion(signal)) if s], self.quiet.signals.copy()
+        for flight in self.flights:
+            out = np.where(window.counted(flight.samples).mean(axis=0) > 0.5, 0.0, np.nan)[:, None, None]
+            noise = {signal: {i: c + out for i, c in flight.noise[signal].items()}}
+            nominal = {s: flight.nominal[s] + out[:, 0] for s in names}
+            flights.append(replace(flight, noise=flight.noise | noise, nominal=flight.nominal | nominal))
+        for name in names:
+            y = self.quiet.of(name) + np.where(counted, 0.0, np.nan)[:, :, None]
+            signals[name] = signals[name].dims, y.reshape(signals[name].shape), signals[name].attrs
+        return replace(self, flights=flights, quiet=replace(self.quiet, signals=signals, _fits={}))
+
     def budget(self, signal: str, times: Mask) -> dict[str, float]:
         """Return the share of every source in the variance of a signal over some times, in per cent."""
         parts = {name: float(np.trace(c[times].mean(axis=0))) for name, c in self.shares(signal).items()}
@@ -202,13 +234,14 @@ class Covariance:
     def standard_error(self) -> float:
         """Return the largest relative error of a sigma over a window: of flights, by leaving one out, and of trials."""
         n, worst = len(self.flights), 0.0
-        left = [self.flights[:i] + self.flights[i + 1 :] for i in range(n)] if n > 1 else [self.flights]
         for window, signal in self.errors:
-            sigmas = np.sqrt([np.trace(self.total(signal, f)[window.times].mean(axis=0)) for f in left])
+            own = self.within(window, signal)
+            left = [own.flights[:i] + own.flights[i + 1 :] for i in range(n)] if n > 1 else [own.flights]
+            sigmas = np.sqrt([np.trace(own.total(signal, f)[window.times].mean(axis=0)) for f in left])
             if not sigmas.mean() > 0.0:
                 continue
             spread = np.sqrt((n - 1.0) / n * np.square(sigmas - sigmas.mean()).sum()) / sigmas.mean()
-            rest = np.square(self.quiet.fit(signal)[1][:, window.times]).sum(axis=2).mean(axis=1)
+            rest = np.square(own.quiet.fit(signal)[1][:, window.times]).sum(axis=2).mean(axis=1)
             trials = rest.std() / np.sqrt(len(rest)) / (2.0 * sigmas.mean() ** 2)
             worst = max(worst, float(np.hypot(spread, trials)))
         return worst
@@ -246,7 +279,7 @@ def _linearity(found: Covariance) -> dict[str, float]:
     """Return by how much each draw misses its prediction, over the total sigma, in the worst window."""
     index = dict.fromkeys(found.flights[0].parts, 0.0)
     for window, signal in found.errors:
-        sigma = np.sqrt(np.trace(found.total(signal)[window.times].mean(axis=0)))
+        sigma = np.sqrt(np.trace(found.within(window, signal).total(signal)[window.times].mean(axis=0)))
         for name, part in found.flights[0].parts.items():
             miss = np.sqrt(np.nansum(found.quiet.misses[signal][window.times][:, part], axis=(1, 2)).mean())
             index[name] = max(index[name], float(miss / sigma) if sigma > 0.0 else 0.0)
@@ -269,6 +302,8 @@ def mapping(workers: int) -> Iterator[Callable[..., Any]]:
     try:
         with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             yield lambda job, *more: pool.map(partial(blaming, job), *more)
+    except BrokenProcessPool:
+        raise InputError("workers: one has died, perhaps for want of memory; lower the number of workers") from None
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
@@ -278,7 +313,7 @@ def blaming(job: Callable[..., Any], *arguments: Any) -> Any:
     """Do a job, and say whose an error was: an exception forgets that on its way from a worker."""
     try:
         return job(*arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise blamed(error) from None
 
 

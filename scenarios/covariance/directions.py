@@ -33,20 +33,10 @@ class Quiet(noise.Stream):
     """A stream of zeros."""
 
     def __init__(self, trials: int, size: int) -> None:
-        self.size, self._zeros = size, np.zeros((trials, self.BLOCK, size))
+        self.size, self._ahead, self._used = size, np.zeros((trials, self.BLOCK, size)), self.BLOCK
 
-    @property
-    def ready(self) -> int:
-        """How many can be taken at once."""
-        return self.BLOCK
-
-    def next(self) -> Array:
-        """Return zeros."""
-        return self._zeros[:, 0].copy()
-
-    def take(self, n: int) -> Array:
-        """Return zeros."""
-        return self._zeros[:, :n]
+    def _draw(self) -> None:
+        self._used = 0
 
     def give_back(self, n: int) -> None:
         """Do nothing."""
@@ -183,6 +173,12 @@ class TypicalFlight:
     def noises(self) -> Mapping[str, int]:
         """The instruments that have noise, with how many numbers."""
         return {i.name: i.noise.size for i in self.prepared.loop.instruments if i.noise is not None and i.noise.size}
+
+    @property
+    def walks(self) -> dict[str, Any]:
+        """The numbers of instruments' noise that are random walks, by their places."""
+        found = {i.name: np.flatnonzero(i.noise.walking) for i in self.prepared.loop.instruments if i.noise is not None}
+        return {name: places for name, places in found.items() if len(places)}
 
 
 def _start(prepared: Prepared) -> State:

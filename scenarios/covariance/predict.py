@@ -62,8 +62,9 @@ def predictions(found: Covariance, derivatives: bool = True) -> tuple[list[Predi
         value = verdict.metrics.get(name, float("nan"))
         budget, slopes = {}, {}
         if window is not None and isinstance(part, StatisticPart):
-            budget = found.budget(window.signals[0], window.times)
-            slopes = _derivatives(found, part, window, numbers, value)
+            own = found.within(window, window.signals[0])
+            budget = own.budget(window.signals[0], window.times)
+            slopes = _derivatives(own, part, window, numbers, value)
         asked &= bool(np.isfinite(value))
         share, low, high = wilson(good, n) if asked else (np.nan, np.nan, np.nan)
         told.append(Prediction(name, value, " and ".join(bounds), share, (low, high), budget, slopes))

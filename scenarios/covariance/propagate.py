@@ -4,6 +4,7 @@
     C' = A C A^T + B B^T       for the noise of each instrument by itself
     X' = A X + B w             samples of noise, so that what is asked of a whole trial can be judged
 
+Where noise is a random walk, how far it has walked is part of the state.
 A signal's derivative G is differenced from its observer, in steps of a hundredth of its own sigma.
 """
 
@@ -60,6 +61,7 @@ class _Observers:
     def __init__(self, flight: TypicalFlight) -> None:
         self.flight, self.known, self.names = flight, dict[int, Prepared](), judged_signals(flight.prepared)
         self.shared = {name for name, signal in flight.prepared.signals.items() if signal.shared}  # by all trials
+        self._matrices: dict[str, Array] = {}
 
     def values(self, seen: Seen, numbers: Array) -> dict[str, Array]:
         """Return all signals of moments (rows, numbers)."""
@@ -68,26 +70,33 @@ class _Observers:
         with np.errstate(all="ignore"):
             return self.known[len(numbers)].observer(seen.read(numbers))
 
+    def matrices(self, seen: Seen) -> dict[str, Array]:
+        """Return the places of the square matrices that beliefs hold in the numbers of a moment, by their names."""
+        if not self._matrices:
+            belief = seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief
+            named = zip(paths(belief), leaves(belief), strict=True)
+            square = {name: x[0] for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}
+            self._matrices = {name: x.astype(int) for name, x in square.items()}
+        return self._matrices
+
     def slopes(self, seen: Seen, sigma: Array, moved: Array) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return all signals of the moment and of samples about it, and their derivatives (size, numbers).
 
         The derivative is not taken by the numbers of a filter's covariance, which moves by second order.
         """
-        fixed = np.concatenate(
-            [np.zeros(0), *map(np.ravel, _matrices(seen, np.arange(len(sigma), dtype=float)).values())]
-        )
-        free = np.setdiff1d(np.arange(len(sigma)), fixed.astype(int))
-        moved[:, fixed.astype(int)] = 0.0
         step = np.where(sigma > 0.0, np.maximum(FINE * sigma, 1e-8 * np.abs(seen.numbers)), 0.0)
+        for matrix in self.matrices(seen).values():
+            moved[:, matrix] = step[matrix] = 0.0
+        (free,) = np.nonzero(step)
         change, count = np.diag(step)[free], len(free)
         values = self.values(seen, seen.numbers + np.vstack([0.0 * step, change, -change, moved]))
-        over, slopes = np.where(step[free] > 0.0, 2.0 * step[free], np.inf)[:, None], {}
+        slopes = {}
         for name in self.names:
             y = np.asarray(values[name], float).reshape(1 + 2 * count + len(moved), -1)
             slopes[name] = np.zeros((y.shape[1], len(sigma)))
-            d = (y[1 : 1 + count] - y[1 + count : 1 + 2 * count]) / over
+            d = (y[1 : 1 + count] - y[1 + count : 1 + 2 * count]) / (2.0 * step[free, None])
             slopes[name][:, free] = np.where(np.isfinite(d), d, 0.0).T
-        kept = [0, *range(1 + 2 * count, 1 + 2 * count + len(moved))]
+        kept = np.r_[0, 1 + 2 * count : 1 + 2 * count + len(moved)]
         return {n: y if n in self.shared else np.asarray(y)[kept] for n, y in values.items()}, slopes
 
 
@@ -154,9 +163,12 @@ def linear_covariance(
     observers, rng = _Observers(flight), np.random.default_rng([seed, trial, 25])
     result = LinearResult(trial, plan.theta, dict(plan.parts), np.zeros(0), modes=dict(flight.prepared.modes))
     result.sigma_of = {name: signal.sigma for name, signal in observers.names.items() if signal.sigma}
-    spread = _Spreading(linear.start_slopes(), flight.noises, samples, rng)
+    S, walks = linear.start_slopes(), flight.walks
+    walked = np.zeros((sum(map(len, walks.values())), S.shape[1]))
+    spread = _Spreading(np.vstack([S, walked]), flight.noises, samples, rng)
     history, times = History(flight.prepared.signals), []
     for passage in linear.passages(loop.records):
+        passage = _with_walks(passage, walks, len(S)) if walks else passage
         noise = spread.draw(passage)
         if passage.seen is not None:
             times.append(passage.k * loop.h)
@@ -178,6 +190,30 @@ def linear_covariance(
     return result
 
 
+def _with_walks(passage: Passage, walks: dict[str, Array], n: int) -> Passage:
+    """Return a passage over the state and, from n on, the walks of the instruments that are due: w' = w + noise."""
+    ends = np.cumsum([n, *map(len, walks.values())])
+    due = {k: np.arange(*ends[i : i + 2]) for i, k in enumerate(walks) if k in passage.B}
+    if not due:
+        return passage
+    state, moved = np.concatenate([*due.values()]), np.hstack([passage.B[k][:, walks[k]] for k in due])
+    size, still = len(state), np.zeros((len(state), passage.A.shape[1]))
+    fresh = {k: np.zeros((size, B.shape[1])) for k, B in passage.B.items()}
+    for k, rows in due.items():
+        fresh[k][np.searchsorted(state, rows), walks[k]] = 1.0
+    seen = passage.seen
+    if seen is not None:
+        seen = seen._replace(A=np.hstack([seen.A, *(seen.B[k][:, walks[k]] for k in due)]))
+    return passage._replace(
+        rows=np.concatenate([passage.rows, state]),
+        columns=np.concatenate([passage.columns, state]),
+        A=np.block([[passage.A, moved], [still, np.eye(size)]]),
+        D=np.vstack([passage.D, np.zeros((size, passage.D.shape[1]))]),
+        B={k: np.vstack([B, fresh[k]]) for k, B in passage.B.items()},
+        seen=seen,
+    )
+
+
 def _observed(
     result: LinearResult, passage: Passage, spread: _Spreading, observers: _Observers, noise: dict[str, Array]
 ) -> dict[str, Array]:
@@ -194,21 +230,17 @@ def _observed(
     values, slopes = observers.slopes(seen, np.sqrt(np.maximum(variance, 0.0)), moved.T)
     around: dict[str, Array] = {n: np.asarray(values[n], float) for n in ("sun_I", "B_I_T") if n in values}
     around |= {name: np.asarray(y)[0] for name, y in values.items() if name.endswith(".q_IB")}
-    for told, what in ((result.around, around), (result.beliefs, _matrices(seen, seen.numbers))):
+    matrices = {name: seen.numbers[places] for name, places in observers.matrices(seen).items()}
+    for told, what in ((result.around, around), (result.beliefs, matrices)):
         for name, value in what.items():
             told.setdefault(name, []).append(value)
-    for name, G in slopes.items():
+    ends = np.cumsum([len(G) for G in slopes.values()])[:-1]
+    one = np.vstack([*slopes.values()])
+    GA, GB = one @ seen.A, {name: one @ B for name, B in seen.B.items()}
+    noises = {name: (GA @ part @ GA.T) + (GB[name] @ GB[name].T if name in GB else 0.0) for name, part in parts.items()}
+    for name, GT, own in zip(slopes, np.split(one @ T, ends), np.split(np.arange(len(one)), ends), strict=True):
         result.nominal.setdefault(name, []).append(np.ravel(np.asarray(values[name], float)[0]))
-        result.slopes.setdefault(name, []).append(G @ T)
-        GA = G @ seen.A
-        for instrument, part in parts.items():
-            GB = G @ seen.B.get(instrument, np.zeros((G.shape[1], 0)))
-            result.noise.setdefault(name, {}).setdefault(instrument, []).append(GA @ part @ GA.T + GB @ GB.T)
+        result.slopes.setdefault(name, []).append(GT)
+        for instrument, C in noises.items():
+            result.noise.setdefault(name, {}).setdefault(instrument, []).append(C[own[0] : own[-1] + 1, own])
     return {n: y if n in observers.shared else y[1:] for n, y in values.items()}
-
-
-def _matrices(seen: Seen, numbers: Array) -> dict[str, Array]:
-    """Return the square matrices that beliefs hold, by their names, from the numbers of a moment."""
-    belief = seen.read(numbers[None]).belief
-    named = zip(paths(belief), leaves(belief), strict=True)
-    return {name: x[0] for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnc.scenarios.covariance.analysis import Covariance
+from gnc.scenarios.covariance.analysis import Covariance, mean
 from gnc.scenarios.covariance.propagate import Progress
 from gnc.typing import Array
 
@@ -35,9 +35,10 @@ def verify(found: Covariance, trials: int, progress: Progress | None = None) -> 
         if (signal, window.times.tobytes()) in seen or signal not in flight.signals:
             continue
         seen.add((signal, window.times.tobytes()))
-        own = flight.signals[signal].values[kept][:, window.times]
-        y = own.reshape(*own.shape[:2], -1)
-        sigma = np.sqrt(np.diagonal(found.total(signal)[window.times].mean(axis=0)))
+        own, counted = flight.signals[signal].values, window.counted(flight.signals)
+        y = np.where(counted[:, :, None], own.reshape(*counted.shape, -1), np.nan)[kept][:, window.times]
+        variance = np.diagonal(found.within(window, signal).total(signal)[window.times], axis1=1, axis2=2)
+        sigma = np.sqrt(np.average(variance, axis=0, weights=counted[:, window.times].sum(axis=0)))
         for i in range(y.shape[2]):
             flown, low, high = _sigma(y[:, :, i])
             axis = "xyz"[i] if y.shape[2] == 3 else str(i)
@@ -48,8 +49,9 @@ def verify(found: Covariance, trials: int, progress: Progress | None = None) -> 
 
 def _sigma(y: Array) -> tuple[float, float, float]:
     """Return sigma over trials, pooled over times, of values (trials, times), with its 95 % interval."""
-    squares = np.nanmean(np.square(y - np.nanmean(y, axis=0)), axis=1)  # of each trial
+    squares, counts = np.nansum(np.square(y - mean(y)), axis=1), np.isfinite(y).sum(axis=1)  # of each trial
     n, rng = len(y), np.random.default_rng(0)
-    some = squares[rng.integers(0, n, (RESAMPLED, n))].mean(axis=1) * n / (n - 1.0)
+    picked = rng.integers(0, n, (RESAMPLED, n))
+    some = squares[picked].sum(axis=1) / counts[picked].sum(axis=1) * n / (n - 1.0)
     low, high = np.sqrt(np.percentile(some, [2.5, 97.5]))
-    return float(np.sqrt(squares.mean() * n / (n - 1.0))), float(low), float(high)
+    return float(np.sqrt(squares.sum() / counts.sum() * n / (n - 1.0))), float(low), float(high)

@@ -1,7 +1,7 @@
-"""The recorder of missions that fly a MEKF, and the configuration by which replay flies the same.
+"""The recorders of missions that fly a MEKF on the dynamics or on a gyro, and what replay needs to fly the same.
 
-The loop also predicts only to look ahead, for a command or a record, and throws the result away. What counts are the
-predictions that lead to the belief which a measurement corrects, so these are found by going back from there.
+Of the first: the loop also predicts only to look ahead, for a command or a record, and throws the result away. What
+counts are the predictions that lead to the belief which a measurement corrects, so these are found by going back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gnc.estimators.extra_states import ResidualDipole
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
-from gnc.models.sensors import FineSunSensor, Magnetometer, StarTracker, VectorSensor
+from gnc.models.sensors import FineSunSensor, Gyro, HorizonSensor, Magnetometer, StarTracker, VectorSensor
 from gnc.scenarios.logs.recorder import Columns, Recorder, Tap, names, one
 
 Array = Any
@@ -49,7 +49,7 @@ class AttitudeRecorder(Recorder):
         super().__init__(dataclasses.replace(navigation, filter=self._tap), h)
         self._last, self._steps = belief, dict[int, Step]()
         self._sensors, self._ungated_s = sensors, navigation.ungated_s
-        self._config = [_sensor(name, sensor) for name, sensor in sensors.items()]
+        self._config = self.sections(sensors, _section)
         self.rows.add(0, {"wheels": belief.rho_B})
 
     def truth(self, x: Any) -> Columns:
@@ -87,11 +87,8 @@ class AttitudeRecorder(Recorder):
         return {"torque": tau_B, **field}, {"wheels": rho_B}
 
     def surroundings(self, name: str) -> Columns:
-        """Return the direction of the Sun, or the field."""
-        sensor, env = self._sensors[name], self._tap.env
-        if isinstance(sensor, Magnetometer):
-            return {f"{name}_ref": env.B_I}
-        return {f"{name}_ref": env.sun_I} if isinstance(sensor, FineSunSensor) else {}
+        """Return the direction that is measured, or the field."""
+        return _reference(name, self._sensors[name], self._tap.env)
 
     def _extra(self, kind: type) -> Any:
         """Return the extra state of a kind, if the filter has one."""
@@ -129,20 +126,66 @@ class AttitudeRecorder(Recorder):
         return found | ({"inertia_sigma_kgm2": sigma[-1]} if self._extra(Inertia) else {})
 
 
-def _sensor(name: str, sensor: Any) -> dict[str, Any]:
-    """Return the section of a sensor, as the filter believes it to be."""
+class GyroRecorder(Recorder):
+    """Takes down the gyro, and the sensors with their references; replay begins where they first give an attitude."""
+
+    def __init__(self, navigation: Any, belief: Any, sensors: Mapping[str, Any], h: float) -> None:
+        super().__init__(navigation, h)
+        self._filter, self._sensors = getattr(navigation, "inner", navigation), sensors
+        self._config, self._env = self.sections(sensors, _section), None
+
+    def truth(self, x: Any) -> Columns:
+        """Return attitude and rate."""
+        return {"truth_q": x.q_IB, "truth_w": x.w_B}
+
+    def update(self, belief: Any, name: str, measurement: Any, t: float) -> tuple[Any, Any]:
+        """Correct with a measurement."""
+        self._env = self._filter.known.sky.at(t)
+        return super().update(belief, name, measurement, t)
+
+    def surroundings(self, name: str) -> Columns:
+        """Return the direction that is measured, or the field."""
+        return _reference(name, self._sensors[name], self._env)
+
+    def config(self) -> dict[str, Any]:
+        """Return the filter, and where everything is in the log."""
+        mekf, sigma = self._filter.filter.mekf, np.sqrt(np.diagonal(self._filter.filter.C_biases))
+        chosen = {"kind": "gyro-mekf", "interval": "mean", "gate_probability": mekf.gate_probability}
+        start = {"sigma_bias_deg_s": float(np.degrees(sigma[0]))}
+        if mekf.magnetometer_walk is not None:
+            chosen["magnetometer_walk"] = one(mekf.magnetometer_walk, 0)
+            start["sigma_magnetometer_T"] = float(sigma[3])
+        return {
+            "log": {"step_s": self.rows.h},
+            "filter": chosen | {"ungated_s": self._filter.ungated_s},
+            "sensors": self._config,
+            "truth": {"columns": names("truth_q", 4), "order": "wxyz", "rate": names("truth_w", 3)},
+            "start": start,
+        }
+
+
+def _reference(name: str, sensor: Any, env: Any) -> Columns:
+    """Return what a sensor refers to, inertial axes."""
+    if isinstance(sensor, Magnetometer):
+        return {f"{name}_ref": env.B_I}
+    return {f"{name}_ref": sensor.aim(env)[0]} if isinstance(sensor, FineSunSensor) else {}
+
+
+def _section(name: str, sensor: Any) -> dict[str, Any] | None:
+    """Return the section of a sensor, as the filter believes it to be; None: replay has none like it."""
     seen: dict[type, dict[str, Any]] = {
+        Gyro: {"kind": "gyro", "unit": "rad/s"},
+        HorizonSensor: {"kind": "vector", "reference": names(f"{name}_ref", 3)},
         Magnetometer: {"kind": "magnetometer", "unit": "T", "reference": names(f"{name}_ref", 3)},
         FineSunSensor: {"kind": "vector", "reference": names(f"{name}_ref", 3)},
         VectorSensor: {"kind": "vector"},
         StarTracker: {"kind": "attitude", "order": "wxyz"},
     }
     if type(sensor) not in seen:
-        known = ", ".join(kind.__name__ for kind in seen)
-        raise InputError(f"sensors.{name}: replay has no {type(sensor).__name__}; simulate a log with {known}")
+        return None
     section = {"name": name, "valid": f"{name}_valid", "rate_hz": sensor.rate_hz, **seen[type(sensor)]}
     section["columns"] = names(name, 4 if isinstance(sensor, StarTracker) else 3)
     if isinstance(sensor, VectorSensor):
         section["reference"] = one(sensor.r_I, 1)
-    cores = {"q_BS": 1, "sigma_T": 0, "sigma_deg": 0, "sigma_arcsec": 1}
+    cores = {"q_BS": 1, "sigma_T": 0, "sigma_deg": 0, "sigma_arcsec": 1, "arw": 0, "bias_walk": 0}
     return section | {key: one(getattr(sensor, key), core) for key, core in cores.items() if hasattr(sensor, key)}

@@ -13,12 +13,19 @@ from gnc.errors import InputError
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.navigation.free_body import TargetBelief, TargetNavigation
 from gnc.estimators.pose_belief import PoseBelief
+from gnc.models.environment.falling import weight
+from gnc.models.known import centre_I
 from gnc.models.sensors import RelativePose
 from gnc.scenarios.logs.recorder import Columns, Recorder, Tap, names, one
 
 
 class PoseRecorder(Recorder):
-    """Takes down the camera's measurements and the chaser's pose; the filter steps from one to the next."""
+    """Takes down the camera's measurements and the chaser's pose; the filter steps from one to the next.
+
+    Beside an orbit also the weight of the target where it is believed to be, which replay holds until the next one.
+    """
+
+    held = ("torque", "force")
 
     def __init__(
         self, navigation: TargetNavigation, belief: TargetBelief, sensors: Mapping[str, Any], h: float
@@ -26,18 +33,27 @@ class PoseRecorder(Recorder):
         if type(navigation.dqekf) is not DqEkf:
             kind = type(navigation.dqekf).__name__
             raise InputError(f'software.*.navigation: replay has no {kind}; simulate a log with method = "vi4"')
-        for name, sensor in sensors.items():
-            if type(sensor) is not RelativePose:
-                raise InputError(f"sensors.{name}: replay has no {type(sensor).__name__}; simulate with relative-pose")
-        self._known, self._sensors = navigation, sensors
+        self._known, self._tide = navigation, getattr(navigation.sky, "tide", None)
         self._tap = cast(Any, Tap(navigation.dqekf))
         super().__init__(dataclasses.replace(navigation, dqekf=self._tap), h)
+        self._cameras = self.sections(sensors, _camera)
         self._first = PoseBelief(*(np.asarray(part)[0] for part in belief.last))
 
     def truth(self, x: Any) -> Columns:
         """Return pose and rate of the target."""
         q_IB, r_IB = dual_quaternion.to_pose(x.dq_IB)
         return {"truth_q": q_IB, "truth_r": r_IB, "truth_w": x.chi_B[..., :3]}
+
+    def update(self, belief: Any, name: str, measurement: Any, t: float) -> tuple[Any, Any]:
+        """Correct with a measurement."""
+        after, innovation = super().update(belief, name, measurement, t)
+        if self._tide is not None:
+            sky, last, M = self._known.sky, after.last, self._known.dqekf.M
+            rho_I = centre_I(last.dq_IB, M)
+            force_B = weight(last.dq_IB[..., :4], self._tide.acceleration_I(rho_I, sky.at(t)), M)[..., 3:]
+            torque_B = np.cross(spatial.parts(np.asarray(M))[1], force_B)  # about the origin
+            self.rows.add(self.rows.tick(t), {"torque": torque_B, "force": force_B})
+        return after, innovation
 
     def surroundings(self, name: str) -> Columns:
         """Return the chaser's pose."""
@@ -51,7 +67,8 @@ class PoseRecorder(Recorder):
         return {
             "log": {"step_s": float(np.ravel(self._tap.predicted[1])[0])},  # as the loop sums it up; always the same
             "filter": self._filter(),
-            "sensors": [_camera(name, sensor) for name, sensor in self._sensors.items()],
+            "sensors": self._cameras,
+            **({} if self._tide is None else {"inputs": {name: names(name, 3) for name in self.held}}),
             "truth": {"order": "wxyz", **truth},
             "start": {"t": 0.0, **{key: value.tolist() for key, value in start.items()}},
         }
@@ -79,8 +96,10 @@ class PoseRecorder(Recorder):
         return found
 
 
-def _camera(name: str, s: RelativePose) -> dict[str, Any]:
-    """Return the section of the camera, as the filter believes it to be."""
+def _camera(name: str, s: Any) -> dict[str, Any] | None:
+    """Return the section of the camera, as the filter believes it to be; None: replay has none like it."""
+    if type(s) is not RelativePose:
+        return None
     ranges = {"near_m": one(s.near_m, 0), "far_m": one(s.far_m, 0)}
     sigmas = {"sigma_deg": one(s.sigma_near_deg, 0), "sigma_far_deg": one(s.sigma_far_deg, 0)}
     sigmas |= {"sigma_m": one(s.sigma_m, 0), "sigma_fraction": one(s.sigma_fraction, 0)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,15 @@ class Recorder:
         self.__dict__["navigation"] = navigation
         self.rows = Rows(h)
         self._truth: dict[int, Columns] = {}
+        self.left_out: list[str] = []
+
+    def sections(self, sensors: Mapping[str, Any], section: Callable[[str, Any], Any]) -> list[dict[str, Any]]:
+        """Return the sections of the sensors that replay has; others are not written down."""
+        found = {name: section(name, sensor) for name, sensor in sensors.items()}
+        self.left_out = [name for name, one in found.items() if one is None]
+        if len(self.left_out) == len(found):
+            raise InputError(f"sensors: replay has none of {', '.join(found)}; give one that it has, such as a tracker")
+        return [one for one in found.values() if one is not None]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["navigation"], name)
@@ -122,6 +131,8 @@ class Recorder:
     def update(self, belief: Any, name: str, measurement: Any, t: float) -> tuple[Any, Any]:
         """Correct with a measurement."""
         after, innovation = self.navigation.update(belief, name, measurement, t)
+        if name in self.left_out:
+            return after, innovation
         tick = self.rows.tick(t)
         self.rows.read(tick, name, self.measurement(measurement))
         self.rows.add(tick, self.surroundings(name))

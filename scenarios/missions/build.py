@@ -23,11 +23,11 @@ from gnc.models.environment.sky import FreeSpace
 from gnc.models.faults.base import FailingSensor
 from gnc.models.known import Known
 from gnc.models.sensors import Gyro
-from gnc.noise import Streams
+from gnc.noise import Streams, Walk
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.failing import Measure, Measuring, failing, faults_of, trouble
-from gnc.scenarios.missions.measuring import measured, torquer
+from gnc.scenarios.missions.measuring import measured, torquer, walk_of
 from gnc.scenarios.missions.modes import Guard, guard, words_of
 from gnc.scenarios.missions.navigating import CraftNavigation
 from gnc.scenarios.missions.quiet import quiet_until
@@ -209,7 +209,8 @@ class _Builder:
         usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
         demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}
-        by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand).items()}
+        own = isinstance(mode.law, OwnPart)
+        by_place = {places[one]: share for one, share in shares(known.effectors, mode.to, demand, own).items()}
         judged = guidance
         if mode.guidance is not None and isinstance(guidance, Plan) and self.known_sky is not self.sky:
             judged = mode.guidance.build(dataclasses.replace(known, sky=self.sky))
@@ -285,20 +286,22 @@ class _Builder:
                     sensor = part.truth(key, self.draws_of(name))
                     how = self._sighted(name, part, sensor, places)
                 own, built = faults.get(key, {}), []
+                size, walk = sensor.noise_size, walk_of(sensor)
                 if own:
-                    z = how(truth, 0.0, np.zeros((self.n, sensor.noise_size)))[0]
+                    z = how(truth, 0.0, np.zeros((self.n, size + walk)))[0]
                     one = FailingSensor(np.shape(z)[-1], part.interval_s)
                     for fault, section in own.items():
                         with at(f"faults.{fault}"):
                             built.append(section.of_sensor(one))
-                self.measuring[name, key] = Measuring(sensor.noise_size, how, list(own), built)
+                self.measuring[name, key] = Measuring(size, walk, how, list(own), built)
 
     def _controller(self, software: Mapping[str, CraftSoftware]) -> Controller:
         periods = {name: s.period_s for name, s in software.items()}
         if len(set(periods.values())) > 1:
             raise InputError(f"software.*.rate_hz: {', '.join(periods)} differ; give all flight software one rate")
         period = next(iter(periods.values()), self.duration)
-        first = min((quiet_until(self.nominal.software[name], self.duration) for name in software), default=np.inf)
+        when = self.duration, self.h
+        first = min((quiet_until(self.nominal.software[name], *when) for name in software), default=np.inf)
         if not np.isfinite(first):
             first, period = 0.0, self.duration
         return Controller(Controls(software), period, tuple(s.idle(self.n) for s in software.values()), first)
@@ -315,12 +318,13 @@ class _Builder:
         return found
 
     def _instrument(self, name: str, key: str, part: Any) -> Instrument:
-        draws, (size, how, names, faults) = self.draws_of(name), self.measuring[name, key]
-        streams = [draws.stream(key, size)]
+        draws, made = self.draws_of(name), self.measuring[name, key]
+        size, walk, how, names, faults = made
+        streams = [draws.stream(key, size)] + ([Walk(draws.stream(f"{key} walk", walk))] if walk else [])
         streams += [draws.stream(f"fault {one}", f.normals) for one, f in zip(names, faults, strict=True) if f.normals]
         noise = Streams(*streams) if len(streams) > 1 else streams[0]
         plain = [fault for fault in faults if not fault.remembers]
-        how = failing(how, size, plain) if plain else how
+        how = failing(made, plain) if plain else how
         return Instrument(f"{name}.{key}", part.interval_s, how, noise, part.latency_s, part.first_s)
 
     def _sighted(self, name: str, part: Any, sensor: Any, places: Mapping[str, int]) -> Measure:

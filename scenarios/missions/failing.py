@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gnc.batch import as_numbers
 from gnc.models.faults.base import FaultPart, SensorFault
 from gnc.scenarios.missions.measuring import Measure
@@ -17,6 +19,7 @@ class Measuring(NamedTuple):
     """How a true sensor measures, and what is wrong with it."""
 
     noise_size: int
+    walk_size: int  # of the random walk behind the noise, by which its bias wanders
     measure: Measure  # of truth, time, noise
     names: Sequence[str]  # of the faults
     faults: Sequence[SensorFault]
@@ -32,14 +35,15 @@ def faults_of(mission: Mission, craft: str) -> dict[str, dict[str, FaultPart]]:
     return found
 
 
-def failing(measure: Measure, noise_size: int, faults: Sequence[SensorFault]) -> Measure:
+def failing(sensor: Measuring, faults: Sequence[SensorFault]) -> Measure:
     """Return how a sensor measures with faults that do not depend on earlier readings."""
+    own, first = sensor.noise_size, sensor.noise_size + sensor.walk_size
 
     def measured(x: Any, t: Any, noise: Array) -> Any:
-        own, at = noise[..., :noise_size], noise_size
+        loud, at = noise[..., :own], first
         for fault in faults:
-            own = fault.louder(own, t)
-        measurement = measure(x, t, own)
+            loud = fault.louder(loud, t)
+        measurement = sensor.measure(x, t, np.concatenate([loud, noise[..., own:first]], -1) if first > own else loud)
         z, valid = measurement[0], as_numbers(measurement[1])
         for fault in faults:
             z, valid = fault.change(z, valid, t, noise[..., at : at + fault.normals])

@@ -20,11 +20,15 @@ def measured(sensor: Any, part: Any, sky: Any, own: int, other: int | None, torq
 
     `torquers` is the place of torquers among the own actuators, which a magnetometer may feel.
     """
+    walk, first = walk_of(sensor), sensor.noise_size
     felt = 1e-9 * column(getattr(part, "interference_nT_Am2", 0.0))
     feels = torquers is not None and np.any(felt)
 
     def of_own(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
         more = {"bias": sensor.bias + felt * x[own].effectors[torquers][..., :3]} if feels else {}
+        if walk:
+            so_far, noise = noise[..., first:], noise[..., :first]
+            more = {"bias": sensor.advance_bias(sensor.bias, so_far, part.interval_s)}
         return sensor.measure(x[own], sky.at(t), noise, **more)
 
     def of_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
@@ -49,6 +53,11 @@ def _silent(how: Measure, outages_s: tuple[tuple[float, float], ...]) -> Measure
         return seen
 
     return measure
+
+
+def walk_of(sensor: Any) -> int:
+    """Return the size of the random walk by which the bias of a sensor wanders, 0 where it does not."""
+    return sensor.bias_size if hasattr(sensor, "advance_bias") and np.any(sensor.bias_walk) else 0
 
 
 def torquer(section: Any) -> int | None:

@@ -32,6 +32,9 @@ else:
     AnyRequirement = slot_type("requirement", "statistic")
 
 
+COLUMNS = ("success", "lost", "trial", "shadow")  # of tables of trials, which are no requirement's
+
+
 class Mission(Section):
     """Who flies where, what flight software does, and what is asked.
 
@@ -67,6 +70,9 @@ class Mission(Section):
             for name in group:
                 if not name.replace("_", "").replace("-", "").isalnum() or name[0].isdigit():
                     raise InputError(f"{name!r} is no name; use letters, digits, _ and -, and begin with a letter")
+        for name, part in self.requirements.items():
+            if name in COLUMNS and part.kind_name() != name:
+                raise InputError(f"requirements.{name}: the tables have a column of that name; give another")
         for name in self.software:
             if name not in self.craft:
                 raise InputError(f"software.{name}: there is no such craft; there are {', '.join(self.craft)}")

@@ -12,7 +12,7 @@ from gnc.expression import parse
 from gnc.scenarios.missions.sections import Software, Transition
 
 
-def quiet_until(software: Software, duration_s: float) -> float:
+def quiet_until(software: Software, duration_s: float, h: float) -> float:
     """Return the time of the first command: 0 unless the first mode asks for nothing and ends by the clock; inf: never.
 
     A condition on anything but t, or one that must hold for a while, is looked at with every command, from 0 on.
@@ -22,7 +22,8 @@ def quiet_until(software: Software, duration_s: float) -> float:
     by_clock = all(parse(way.when).names <= {"t"} and way.for_s == 0.0 for way in ways)
     if mode.law.kind_name() != "none" or mode.unload is not None or software.fdir or not by_clock:
         return 0.0
-    t = np.arange(int(duration_s * software.rate_hz + 1e-9) + 1) / software.rate_hz
+    rate_hz = min(software.rate_hz, 1.0 / h)  # the loop refuses what is faster
+    t = np.arange(int(duration_s * rate_hz + 1e-9) + 1) / rate_hz
     return min((_first(way, t) for way in ways), default=float("inf"))
 
 

@@ -83,7 +83,7 @@ class Mode(Section):
     law: AnyLaw = {"kind": "none"}  # type: ignore[assignment]
     """How it is followed."""
     to: tuple[str, ...] = ()
-    """The actuators that make what the law demands."""
+    """The actuators that make what the law demands, each what it can of what those before it leave."""
     unload: Unloading | None = None
     restart: bool = False
     """Whether the filter forgets all and searches anew when this mode is entered."""

@@ -40,6 +40,8 @@ class Unloader(NamedTuple):
             made = self.law.command(report.rho_B, estimate.B_B, self.bias_B)
             made = self.torquers.torquers.dipole_B(made)
             torque_B = torque(made, estimate.B_B)
+            if commands[self.actuator] is not None:  # torquers that make a part of the demand too
+                made = self.torquers.torquers.dipole_B(commands[self.actuator] + made)
         against = self.share(-torque_B, estimate, out.get(self.wheels))
         commands[self.actuator] = made
         commands[self.wheels] = against if commands[self.wheels] is None else commands[self.wheels] + against
@@ -59,7 +61,7 @@ def unloader(unload: Unloading | None, known: Known) -> Unloader | None:
     magnetic = isinstance(by, TorquerSet)
     if magnetic and not any(isinstance(sensor, Magnetometer) for sensor in known.sensors.values()):
         raise InputError("unload: needs a magnetometer, which tells what the torquers can do")
-    share = shares(known.effectors, wheels[:1], "torque")[wheels[0]]
+    share = shares(known.effectors, wheels[:1], "torque", partial=True)[wheels[0]]
     push = None if magnetic else shares(known.effectors, [unload.by], "torque")[unload.by]
     law, bias = MomentumUnloading(gain=unload.gain_per_s), np.array(unload.bias_Nms)
     return Unloader(

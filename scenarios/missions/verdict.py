@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
 NIS_ALARM = 2.0  # factor by which the mean NIS of a sensor may be off before it is told
+BUSY = 0.2  # share of the time that actuators may be at a limit before it is told
 REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
 
 
@@ -82,11 +83,12 @@ def judge(
     name, limit = counted[-1] if counted else ("lost", LostPart())
     tally = limit.count(name, len(judged.lost))
     verdict.metrics = {**tally.metrics, **verdict.metrics}
-    verdict.checks = [*tally.checks, *verdict.checks] if verdict.checks else [*tally.checks, NOTHING]
-    verdict.lost, verdict.success = judged.lost, success & judged.kept & (len(verdict.checks) > 1)
+    verdict.lost, verdict.success = judged.lost, success & judged.kept & bool(verdict.checks)
+    verdict.checks = [*tally.checks, *(verdict.checks or [NOTHING])]
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
     verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(mission, flight, modes)
+    verdict.hints += _at_limits(mission, flight)
     return verdict
 
 
@@ -154,6 +156,26 @@ def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Signals) ->
         elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
             told.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
     return told + _recovered(flight) + _run_dry(flight)
+
+
+def _at_limits(mission: Mission, flight: Signals) -> list[str]:
+    """Say which wheels and thrusters were asked for all they can make, or more, for much of the time."""
+    told = []
+    for craft, section in mission.craft.items():
+        for key, part in section.actuators.items():
+            whole = part.kind_name() == "thrusters" and getattr(part, "modulation", "") == "pulse-width"
+            limits = {"torque_Nm": getattr(part, "torque_limit_Nm", None), "on": 1.0 if whole else None}
+            limits["momentum_Nms"] = getattr(part, "momentum_limit_Nms", None)
+            for what, limit in limits.items():
+                name = f"{craft}.{key}.{what}"
+                if limit is None or name not in flight:
+                    continue
+                busy = np.mean(np.any(abs(flight[name].values) >= 0.999 * limit, axis=-1), axis=1) > BUSY
+                if busy.any():
+                    which = {"on": "thrust", "torque_Nm": "torque", "momentum_Nms": "momentum"}[what]
+                    trials = f"in {int(busy.sum())} of {len(busy)} trials"
+                    told.append(f"{craft}.{key}: at the limit of {which} for over {BUSY:.0%} of the time {trials}")
+    return told
 
 
 def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:

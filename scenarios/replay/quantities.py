@@ -25,10 +25,11 @@ SI = {  # the size of a unit
     "rad/s": 1.0, "deg/s": np.pi / 180.0, "m/s^2": 1.0, "g": GRAVITY, "T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4,
     "m": 1.0, "mm": 1e-3, "m/s": 1.0, "km/h": 1.0 / 3.6,
 }  # fmt: skip
-# 2000 deg/s, the range of a gyro that states none; 15 times the Earth's field; and the share of rows beyond that is odd
-PLAUSIBLE = {"gyro": (35.0, 0.01, "rad/s"), "magnetometer": (1e-3, 0.5, "T")}
+# The range of a sensor that states none, 2000 deg/s, 200 g, 15 times the Earth's field; share of rows beyond: is odd
+PLAUSIBLE = {"gyro": (35.0, 0.01, "rad/s"), "accelerometer": (2e3, 0.5, "m/s^2"), "magnetometer": (1e-3, 0.5, "T")}
+TURNED_UP = 1e3  # [rad/s^2] by a torque that is none
 NORM = 0.01  # by which the norm of a measured quaternion may be off
-UNIT = 0.1  # by which the usual length of a direction may be off, beside its noise
+UNIT, ODD_UNIT = 0.1, 0.5  # by which the usual length of a direction, and each one, may be off, beside its noise
 ROUND_OFF = 1e-9  # norms nearer to 1 are left alone, so that recorded bits stay
 
 
@@ -47,7 +48,7 @@ def scaled(sensor: Any) -> Quantity:
     beside, n = getattr(sensor, "observer", None) or _columns(getattr(sensor, "reference", None)), len(sensor.columns)
     most, odd, unit = PLAUSIBLE.get(sensor.kind, (np.inf, 1.0, ""))
     stated = getattr(sensor, "range", None)
-    limit = SI[sensor.unit] * stated if stated else most if sensor.kind == "gyro" else np.inf
+    limit = SI[sensor.unit] * stated if stated else most
 
     def convert(values: Array) -> Converted:
         z = SI[sensor.unit] * values[:, :n]
@@ -75,7 +76,9 @@ def vector(sensor: sensor_config.VectorSensor) -> Quantity:
             rule = np.where(good, rule, BAD_NORM)
             z = z / np.where(good, length, 1.0)[:, None]
         else:
-            length = np.median(np.sqrt((z * z).sum(axis=1)))
+            lengths = np.hypot(np.hypot(z[:, 0], z[:, 1]), z[:, 2])
+            rule = np.where(abs(lengths - 1.0) > ODD_UNIT + 6.0 * np.radians(sensor.sigma_deg), BAD_NORM, rule)
+            length = np.median(lengths)
             if abs(length - 1.0) > UNIT + np.radians(sensor.sigma_deg):
                 raise InputError(
                     f"sensors.{sensor.name}.columns: {', '.join(sensor.columns)} have the length {length:.4g}; "
@@ -134,16 +137,19 @@ def truth(source: config.Truth, mask: str | None = None) -> Quantity:
     return Quantity(base.columns, 11, convert)
 
 
-def inputs(source: config.Inputs) -> Quantity:
-    """Torque, force, the wheels' momentum and the field, zeros where there is none."""
+def inputs(source: config.Inputs, moved: Any) -> Quantity:
+    """Torque, force, the wheels' momentum and the field, zeros where there is none; not beyond what a body can bear."""
     given = [part or () for part in (source.torque, source.force, source.wheels, source.field)]
+    J = getattr(moved, "J", getattr(moved, "J_com", None))
+    least = np.inf if J is None else np.linalg.eigvalsh(J)[0]
+    most = [TURNED_UP * least, np.inf, PLAUSIBLE["gyro"][0] * least, PLAUSIBLE["magnetometer"][0]]
 
     def convert(values: Array) -> Converted:
         z, at = np.zeros((len(values), 12)), 0
         for i, names in enumerate(given):
             if names:
                 z[:, 3 * i : 3 * i + 3], at = values[:, at : at + 3], at + 3
-        return z, np.full(len(z), FINE)
+        return z, np.where(_beyond(z, np.repeat(most, 3)), SATURATED, FINE)
 
     return Quantity(tuple(name for names in given for name in names), 12, convert)
 
@@ -159,7 +165,7 @@ def _columns(reference: Any) -> tuple[str, ...]:
     return reference if isinstance(reference, tuple) and isinstance(reference[0], str) else ()
 
 
-def _beyond(z: Array, limit: float) -> Array:
+def _beyond(z: Array, limit: Any) -> Array:
     return (np.abs(z) >= limit).any(axis=1)
 
 

@@ -76,6 +76,8 @@ def offset(records: Array, score: Score, how: str, with_position: bool) -> Offse
             pair = (quaternion.conj(q_IB), q_true) if side == "body" else (q_true, quaternion.conj(q_IB))
             d = quaternion.mul(*pair)
             K += d.T @ d
+        if not np.isfinite(K).all():  # the filter is lost
+            return found
         if side == "heading":  # a turn about the vertical
             K[1:3] = K[:, 1:3] = 0.0
         turn = quaternion.canonical(np.linalg.eigh(K)[1][:, -1])

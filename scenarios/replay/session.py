@@ -131,7 +131,7 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
             sensor = next(s for s in config.sensors if s.kind == kind)
             wiring.add(f"sensors.{sensor.name}", sensor, built[sensor.name].quantity, coasts=kind == "gyro")
         if not driving and config.inputs is not None:
-            wiring.add("inputs", config.inputs, quantities.inputs(config.inputs))
+            wiring.add("inputs", config.inputs, quantities.inputs(config.inputs, config.filter))
         for s in config.sensors:
             if s.kind not in driving:
                 wiring.add(f"sensors.{s.name}", s, built[s.name].quantity)

@@ -136,13 +136,18 @@ def _measured(measure: Measure, tag: str, folder: Path, mission: Mission) -> dic
     path = folder / f"{tag}-{digest(mission)[:20]}-{code}.json"
     with suppress(InputError):  # not there, or damaged: measured again
         stored = read_json(path, 1 << 20, "a point of a sweep")
-        if isinstance(stored, dict):
-            return stored
+        if isinstance(stored, dict) and stored.get("sha256") == _sum(path, stored.get("outcome")):
+            return stored["outcome"]
     outcome = measure(mission)
     make_directory(folder)
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(outcome), encoding="utf-8")
+        temporary.write_text(json.dumps({"sha256": _sum(path, outcome), "outcome": outcome}), encoding="utf-8")
     return outcome
+
+
+def _sum(path: Path, outcome: Any) -> str:
+    """What tells that an outcome is the one that was measured, and that of this point."""
+    return hashlib.sha256(f"{path.name} {json.dumps(outcome)}".encode()).hexdigest()
 
 
 def outcomes(

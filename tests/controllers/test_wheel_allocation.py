@@ -77,6 +77,16 @@ def test_a_batch_equals_single_trials_bit_for_bit():
     assert all(np.array_equal(u[i, j], allocation.command(tau[i, j])) for i in range(4) for j in range(9))
 
 
-def test_axes_in_a_plane_are_refused():
+@pytest.mark.parametrize("axes", [[[0, 2, 0]], [[1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0], [1, 1, 0]]])
+def test_wheels_that_do_not_span_all_directions_make_what_they_can_and_tell_the_rest(axes):
+    axes, tau = unit(axes), np.random.default_rng(4).normal(size=(20, 3))
+    allocation = WheelAllocation(axes_B=axes, weights=np.arange(1.0, len(axes) + 1.0))
+    made = allocation.command(tau) @ axes
+    closest = np.array([axes.T @ np.linalg.lstsq(axes.T, one, rcond=None)[0] for one in tau])
+    np.testing.assert_allclose(made, closest, atol=1e-12)
+    np.testing.assert_allclose(made + tau @ allocation.rest.T, tau, atol=1e-12)
+
+
+def test_axes_that_differ_from_trial_to_trial_are_refused():
     with pytest.raises(InputError, match="^axes_B: expected axes"):
-        WheelAllocation(axes_B=unit([[1, 0, 0], [0, 1, 0], [1, 1, 0]]))
+        WheelAllocation(axes_B=np.stack([np.eye(3)] * 2))

@@ -176,3 +176,9 @@ def attitude_bound_deg(rate_hz, duration=300.0):
 def test_the_bound_of_the_sample_rate_study_is_the_specs(rate_hz, spec_deg):
     """The spec does not name its two vectors; x and y meet its three digits to 0.6 %, other pairs to 3 %."""
     assert attitude_bound_deg(rate_hz) == pytest.approx(spec_deg, rel=0.006)
+
+
+def test_a_motion_of_too_many_turns_is_refused():
+    x = AttitudeState(np.array([1.0, 0, 0, 0]), np.array([0.0, 0.0, 1e30]))
+    with pytest.raises(InputError, match="follows 5000 turns"):
+        cramer_rao.attitude_flow(np.eye(3), x, np.array([0.0, 1.0]))

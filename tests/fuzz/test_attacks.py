@@ -3,18 +3,28 @@
 import importlib.util
 import json
 import math
+import os
 import pickle
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gnc import check
+from gnc.config import override
 from gnc.contract import guarded
+from gnc.controllers.thruster_allocation import ThrusterAllocation
+from gnc.draws import Draws
 from gnc.errors import InputError, PartError
+from gnc.export.sizes import measured
 from gnc.scenarios import cli, display, run
 from gnc.scenarios.covariance.analysis import blaming
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.sweep.sweep import Axis, points
+from gnc.scenarios.sweep.sweep import Axis, outcomes, points
 
 LAW = """
 import numpy as np
@@ -79,6 +89,144 @@ def test_axes_of_a_sweep_that_multiply_to_too_many_points_are_refused():
         points(axes)
 
 
+@pytest.mark.parametrize(
+    "content", ["{}", '{"x": 9.0}', '{"outcome": {"x": 9.0}}', '{"sha256": null}', "null", "", "another point's"]
+)
+def test_a_point_of_a_sweep_that_was_not_measured_so_is_measured_again(content, tmp_path):
+    """Any table was believed, an edited one and an empty one too."""
+    missions = [override(read("pointing"), [f"run.seed={k}"]) for k in (1, 2)]
+    measure = lambda mission: {"x": float(mission.run.seed), "y": math.nan}  # noqa: E731
+    first = list(outcomes(missions, measure, "tag", tmp_path, 1))
+    one, other = sorted((tmp_path / "points").iterdir())
+    one.write_text(other.read_text() if "another" in content else content)
+    again = list(outcomes(missions, measure, "tag", tmp_path, 1))
+    assert [x["x"] for x in again] == [x["x"] for x in first] == [1.0, 2.0]
+    asked = []
+    assert [x["x"] for x in outcomes(missions, asked.append, "tag", tmp_path, 1)] == [1.0, 2.0] and not asked
+
+
+@pytest.mark.parametrize(
+    "part",
+    ['sensors.wheels={kind="sun-sensor"}', 'loads.rate={kind="torque", size_Nm=1e-6}', 'sensors.rate={kind="gyro"}'],
+)
+def test_two_parts_that_would_be_given_the_same_random_numbers_are_refused(part):
+    """A torque called `rate` pointed along the first rate of each trial, a sensor called `wheels` followed these."""
+    with pytest.raises(InputError, match="is drawn twice"):
+        override(read("pointing"), [f"craft.sat.{part}", "run.duration_s=1"]).fly(2)
+    draws = Draws(1, np.arange(3))
+    assert (draws.within("a ").normal("x") != draws.within("b ").normal("x")).all()
+    with pytest.raises(InputError, match="'a x' is drawn twice"):
+        draws.within("a ").stream("x", 1)
+
+
+@pytest.mark.parametrize("command", [["run"], ["monte-carlo", "--workers", "1"]])
+def test_a_flight_that_loses_all_trials_leaves_its_metrics_and_figures(command, tmp_path, capsys):
+    """Figures of nothing but NaN ended in a traceback, and metrics.json was not there yet."""
+    start = ["--set", "craft.sat.start.rate_deg_s=[1e300, 0, 0]", "--set", "run.duration_s=5"]
+    words = [*command, "pointing", *start, "--trials", "2", "--out", str(tmp_path / "out"), "--json"]
+    assert cli.main(words) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert not told["ok"] and [entry["trial"] for entry in told["lost"]] == [0, 1]
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["lost"] and [*(tmp_path / "out").glob("*.png")]
+
+
+def test_a_sensor_with_its_sign_turned_shows_in_the_hints():
+    """It settled 180 deg off with a NIS of 2.97, and nothing told of the recoveries."""
+    turned = ["software.sat.sensors.sun_sensor={q_BS=[0, 0, 0, 1]}", "run.duration_s=600"]
+    verdict = override(read("pointing"), turned).fly(2).verdict
+    assert not verdict.ok and any("its filter recovered" in hint for hint in verdict.hints)
+
+
+@pytest.mark.parametrize("name", ["success", "lost", "trial", "shadow"])
+def test_a_requirement_is_not_called_like_a_column(name):
+    """One called `success` had its value in `gnc run`, and the share of successes in `gnc monte-carlo`."""
+    asked = f'requirements.{name}={{kind="statistic", signal="sat.pointing_error_deg", at_most=1}}'
+    with pytest.raises(InputError, match=f"requirements.{name}: the tables have a column of that name"):
+        override(read("pointing"), [asked])
+    assert "lost" in override(read("pointing"), ['requirements.lost={kind="lost"}']).requirements
+
+
+def test_where_nothing_is_asked_no_trial_is_a_success():
+    """The table said success 1.0000."""
+    mission = override(read("pointing"), ["requirements={}", "run.duration_s=1"])
+    assert not mission.fly(2).verdict.success.any()
+
+
+@pytest.mark.parametrize("setting", ["rate_hz=1e-300", "latency_s=1e300", "rate_hz=1e300"])
+def test_times_of_more_steps_than_can_be_counted_are_bad_input(setting):
+    mission = override(read("pointing"), [f"craft.sat.sensors.sun_sensor.{setting}", "run.duration_s=1"])
+    with pytest.raises(InputError, match="is not a whole number of truth steps"):
+        mission.fly(1)
+
+
+@pytest.mark.parametrize("edges", ["[1, 2, -3]", "[0, 1, 1]"])
+def test_the_edges_of_a_box_are_positive(edges):
+    with pytest.raises(InputError, match="size_m = .*: give 3 numbers > 0"):
+        override(read("pointing"), [f"craft.sat.size_m={edges}"])
+
+
+@pytest.mark.parametrize(
+    ("mission", "setting", "says"),
+    [
+        (
+            "pointing",
+            'dispersions.d={kind="discrete", key="craft.sat.J_kgm2"}',
+            "choices is missing; give a list of length >= 1",
+        ),
+        (
+            "pointing",
+            'dispersions.d={kind="normal", key="craft.sat.J_kgm2"}',
+            "give exactly one of sigma, sigma_percent",
+        ),
+        ("pointing", 'software.sat.modes.nadir.law={kind="lqr", K=[[1, 2, 3]]}', "give 3 rows of 6 numbers, not 1 x 3"),
+        ("pointing", "craft.sat.size_m=[1, 2]", "craft.sat.size_m = .*: give 3 numbers > 0, not 2"),
+        ("servicing", "craft.servicer.bodies.forearm.damping=-1", "forearm.damping = -1: give a number >= 0"),
+    ],
+)
+def test_messages_that_confused_say_what_would_be_right(mission, setting, says):
+    with pytest.raises(InputError, match=says):
+        override(read(mission), [setting])
+
+
+def test_the_table_of_attacks_names_tests_that_exist(repository):
+    text = (repository / "tests" / "trust.md").read_text()
+    files = re.findall(r"`((?:fuzz|gnc|scenarios|estimators)/[\w/]+\.py)`", text)
+    names = " ".join(path.read_text() for path in (repository / "tests").rglob("test_*.py"))
+    tests = " ".join(re.findall(r"def (test_\w+)", names))
+    words = re.findall(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b", re.sub(r"`[^`]*`", "", text))
+    assert len(files) > 25 and all((repository / "tests" / file).is_file() for file in files)
+    assert len(words) > 30 and not [word for word in words if word not in tests]
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e8])
+def test_thrusters_of_any_size_are_allocated(size):
+    """The tolerances of the linear programme are absolute: at 1e-8 N it had no solution, which was a defect."""
+    arms = np.concatenate([np.eye(3), -np.eye(3)])
+    wrenches = np.array([[*np.cross(r, f), *f] for r in arms for f in arms if abs(r @ f) < 0.5])
+    unit, scaled = (ThrusterAllocation(wrenches_B=k * wrenches) for k in (1.0, size))
+    wanted = np.array([0.1, -0.2, 0.3, 0.2, 0.1, -0.1])
+    u, reached = scaled.allocate(size * wanted)
+    assert np.allclose(u @ (size * wrenches), size * wanted, rtol=1e-9, atol=0.0) and reached == 1.0
+    assert np.isclose(u.sum(), unit.allocate(wanted)[0].sum(), rtol=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_sizes_are_measured_wherever_the_source_lies(tmp_path, monkeypatch):
+    """`gnc export pointing --out flight_code` ended in a defect: gcc ran elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "one.c").write_text("double twice(double x);\ndouble twice(double x) { return 2.0 * x; }\n")
+    assert measured(Path("c", "one.c"), ["gcc"])["twice"][0] > 0
+
+
+def test_an_argument_of_an_own_part_is_set_beside_its_kind(tmp_path):
+    """`--set ...law.gain=2` was an unknown key, though the file takes it there."""
+    (tmp_path / "law.py").write_text("class Law:\n    def __init__(self, gain=1.0):\n        self.gain = gain\n")
+    law = "software.sat.modes.nadir.law"
+    mission = override(read("pointing"), [f'{law}={{kind="{tmp_path / "law.py"}:Law", gain=3}}'])
+    assert override(mission, [f"{law}.gain=2"]).software["sat"].modes["nadir"].law.component.arguments == {"gain": 2}
+
+
 @pytest.mark.parametrize("command", ["run", "export", "sweep", "simulate"])
 def test_a_part_that_fails_leaves_one_line_and_no_folder(command, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -106,6 +254,72 @@ def test_a_part_that_fails_leaves_one_line_and_no_folder(command, tmp_path, caps
     assert code == (2 if command == "export" else 3)
     assert told.out == "" and told.err.removeprefix("hello\n").count("\n") == 1 and "law.py:Plain" in told.err
     assert {path.name for path in tmp_path.iterdir()} <= {"law.py", "m.toml", "__pycache__"}
+
+
+ACTING = """
+import os, sys
+import numpy as np
+
+class Acting:
+    def __init__(self, act):
+        self.act = act
+
+    def start(self, shape):
+        return np.zeros((*shape, 1))
+
+    def command(self, belief, reference, memory):
+        exec(self.act)
+        return np.zeros((len(belief.q_IB), 3)), memory
+"""
+ACTS = {
+    "os._exit(0)": "SystemExit: os._exit(0)",
+    "sys.exit(0)": "SystemExit: 0",
+    "sys.stdout.close()": "has closed standard output",
+    "os.close(1) if os.path.exists('/proc/self/fd/1') else None": "has closed standard output",
+    "sys.stdout = None": "has closed standard output",
+    "np.cross = lambda a, b: a": "replaces numpy.cross",
+    "np.linalg.norm = len": "replaces numpy.linalg.norm",
+}
+
+
+def acting(act, command, folder, repository):
+    """Run a command on a mission whose law does something, in a process of its own."""
+    (folder / "law.py").write_text(ACTING)
+    law = f'{{ kind = "law.py:Acting", act = {json.dumps(act)} }}'
+    (folder / "m.toml").write_text(MISSION.replace('"law.py:Plain"', law))
+    words = [sys.executable, "-m", "gnc.scenarios", command[0], "m.toml", *command[1:], "--out", "a/b"]
+    environment = os.environ | {"PYTHONPATH": str(repository)}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_law_that_ends_the_process_or_breaks_what_all_share_is_an_error_of_it(act, tmp_path, repository):
+    done = acting(act, ["run", "--no-figures"], tmp_path, repository)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and ACTS[act] in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_law_that_ends_the_process_leaves_no_campaign(workers, tmp_path, repository):
+    """It ended with exit 0, no word and no results."""
+    done = acting("os._exit(0)", ["monte-carlo", "--workers", workers], tmp_path, repository)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "law.py:Acting.command" in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("act", ["raise ValueError('bad')", "os._exit(0)"])
+@pytest.mark.parametrize("by", ["monte-carlo", "covariance"])
+def test_a_part_that_fails_in_the_workers_of_a_sweep_is_named(act, by, tmp_path, repository):
+    """By covariance it was bad input, without its name; a process that ended was a defect of gnc."""
+    over = ["--over", "run.duration_s=20,30", "--by", by, "--trials", "2", "--workers", "2"]
+    done = acting(act, ["sweep", *over], tmp_path, repository)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "law.py:Acting.command" in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_a_stream_that_the_shell_has_closed_is_nothing_to_fail_for(closed, tmp_path, repository):
+    words = f"exec {sys.executable} -m gnc.scenarios list {closed}"
+    assert subprocess.run(words, shell=True, cwd=repository, check=False).returncode == 0
 
 
 def test_an_error_of_a_part_in_a_worker_comes_home_as_one(tmp_path):

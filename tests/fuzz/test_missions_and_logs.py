@@ -36,10 +36,10 @@ def outcome(command, capsys) -> int:
     return code
 
 
-def attack_missions(folder, capsys, cases: int, flown: int) -> None:
+def attack_missions(folder, capsys, cases: range, flown: int) -> None:
     names, flights_left = list(builtin()), flown
     texts = {name: shown(name) for name in names}
-    for case in range(cases):
+    for case in cases:
         name = names[case % len(names)]
         path = folder / "mutant.toml"
         path.write_text(mutant(texts[name], f"mission {case}"), encoding="utf-8", errors="replace")
@@ -51,20 +51,21 @@ def attack_missions(folder, capsys, cases: int, flown: int) -> None:
 
 
 def test_mutants_of_missions(tmp_path, capsys) -> None:
-    attack_missions(tmp_path, capsys, cases=400, flown=12)
+    attack_missions(tmp_path, capsys, range(400), flown=12)
 
 
 @pytest.mark.slow
-def test_many_mutants_of_missions(tmp_path, capsys) -> None:
-    attack_missions(tmp_path, capsys, cases=5000, flown=200)
+@pytest.mark.parametrize("first", range(0, 5000, 500))
+def test_many_mutants_of_missions(tmp_path, capsys, first) -> None:
+    attack_missions(tmp_path, capsys, range(first, first + 500), flown=20)
 
 
-def attack_logs(folder, capsys, cases: int) -> None:
+def attack_logs(folder, capsys, cases: range) -> None:
     flight, path, out = flights.gyro_flight(40), folder / "log.csv", folder / "out"
     write_log(path, {"": flight.columns})
     (folder / "filter.toml").write_text(flight.toml)
     whole = path.read_text()
-    for case in range(cases):
+    for case in cases:
         text = mutant(whole, f"log {case}") if case % 3 else whole
         path.write_text(text, encoding="utf-8", errors="replace")
         toml = flight.toml if case % 3 else mutant(flight.toml, f"config {case}")
@@ -87,12 +88,13 @@ def _replayed(log, folder) -> int:
 
 
 def test_mutants_of_logs(tmp_path, capsys) -> None:
-    attack_logs(tmp_path, capsys, cases=100)
+    attack_logs(tmp_path, capsys, range(100))
 
 
 @pytest.mark.slow
-def test_many_mutants_of_logs(tmp_path, capsys) -> None:
-    attack_logs(tmp_path, capsys, cases=2000)
+@pytest.mark.parametrize("first", range(0, 2000, 500))
+def test_many_mutants_of_logs(tmp_path, capsys, first) -> None:
+    attack_logs(tmp_path, capsys, range(first, first + 500))
 
 
 def test_mutants_are_the_same_for_the_same_seed_and_differ_for_others() -> None:

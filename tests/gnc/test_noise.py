@@ -124,3 +124,14 @@ def test_a_stream_refuses_what_the_batch_refuses() -> None:
     for arguments in ((-1, 0, "a"), (0, -1, "a"), (0, 2**32, "a"), (0, 0, "")):
         with pytest.raises(InputError):
             noise.stream(*arguments)
+
+
+def test_a_walk_is_the_sum_of_its_steps_across_blocks_and_given_back() -> None:
+    steps = noise.normal(3, [5, 1], "walk", (200, 2))
+    walk = noise.Walk(noise.Stream(3, [5, 1], "walk", 2))
+    for k in range(100):
+        np.testing.assert_allclose(walk.next(), steps[:, : k + 1].sum(axis=1), rtol=0, atol=1e-13)
+    taken = walk.take(20).copy()
+    walk.give_back(20)
+    assert np.array_equal(taken, walk.take(20))
+    np.testing.assert_allclose(taken[:, -1], steps[:, :120].sum(axis=1), rtol=0, atol=1e-13)

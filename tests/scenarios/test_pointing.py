@@ -5,6 +5,7 @@ import pytest
 
 from gnc.estimators.consistency import mean_band
 from gnc.scenarios.missions.load import read
+from gnc.scenarios.missions.mission import Mission
 from tests.scenarios.flights import failed, flown
 
 SHORT = ["run.duration_s=1500", "run.record_s=5"]
@@ -127,3 +128,11 @@ def test_a_star_tracker_makes_it_better_and_a_filter_that_shuts_it_out_is_told()
     sure = read("pointing", ["run.duration_s=600", tracker, "software.sat.navigation.torque_psd_Nm2s=1e-16"])
     hints = " ".join(sure.fly(6, 0).verdict.hints)
     assert "torque_psd_Nm2s" in hints and "of 6 trials" in hints
+
+
+def test_wheels_that_are_asked_for_more_than_they_can_make_are_told():
+    able = Mission.like("pointing", {"run": {"duration_s": 60.0}}).fly(2, 3).verdict.hints
+    limit = {"craft": {"sat": {"actuators": {"wheels": {"torque_limit_Nm": 1e-7}}}}, "run": {"duration_s": 60.0}}
+    told = Mission.like("pointing", limit).fly(2, 3).verdict.hints
+    assert not any("limit of" in hint for hint in able)
+    assert "sat.wheels: at the limit of torque for over 20% of the time in 2 of 2 trials" in told

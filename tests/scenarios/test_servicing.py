@@ -227,3 +227,8 @@ def test_a_panel_on_a_spring_swings_as_a_damped_pendulum_does():
     w = np.sqrt(0.6 / inertia - d * d)
     expected = 5.0 * np.exp(-d * t) * (np.cos(w * t) + d / w * np.sin(w * t))
     assert np.abs(signals["sat.panel.joint_deg"].values[0] - expected).max() < 2e-3
+
+
+def test_a_move_that_lasts_for_ever_is_refused():
+    with pytest.raises(InputError, match=r"time_s = 1e\+30: the plan has"):
+        read("servicing", [f"{PLAN}.time_s=1e30"]).fly(1, 0)

@@ -118,6 +118,35 @@ def test_a_measurement_that_is_not_valid_is_flagged_in_the_log(tmp_path):
     assert "sun_sensor" not in told["sensors"]
 
 
+GYRO = """
+base = "pointing"
+[craft.sat.sensors]
+gyro = { kind = "gyro", rate_hz = 2.0, rate_random_walk_deg_s_rth = 0.01 }
+horizon = { kind = "horizon-sensor", rate_hz = 0.5 }
+coarse = { kind = "coarse-sun-sensor" }
+tracker = { kind = "star-tracker", rate_hz = 0.2 }
+[software.sat.navigation]
+kind = "gyro-mekf"
+start = { source = "tracker" }
+"""
+
+
+def test_a_flight_on_a_gyro_is_replayed_in_the_band_of_every_sensor_and_what_replay_has_not_is_told(tmp_path, capsys):
+    # Mean NIS of three independent numbers each: 7 sigma of sqrt(2/(3 n)); the truth as good as sigma says.
+    file, log, out = tmp_path / "mine.toml", tmp_path / "flight.csv", tmp_path / "replay"
+    file.write_text(GYRO)
+    given = ["--set", "run.duration_s=600", "--json"]
+    assert cli.main(["simulate", str(file), "--log", str(log), *given]) == 0
+    assert "no sensors like coarse" in json.loads(capsys.readouterr().out)["note"]
+    assert "coarse" not in log.read_text().splitlines()[0]
+    assert cli.main(["replay", str(log), "--config", str(log.with_suffix(".toml")), "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"magnetometer", "sun_sensor", "horizon", "tracker"} <= told["sensors"].keys()
+    for name, sensor in told["sensors"].items():
+        assert abs(sensor["nis"] / sensor["size"] - 1.0) < 7.0 * np.sqrt(2.0 / (3.0 * sensor["used"])), name
+    assert told["truth"]["rms_deg"] < 0.05
+
+
 def test_json_tells_the_files_and_the_rows(tmp_path, capsys):
     log = tmp_path / "flight.csv"
     assert cli.main(["simulate", "attitude-only", "--log", str(log), "--set", "run.duration_s=50", "--json"]) == 0

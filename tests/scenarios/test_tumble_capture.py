@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gnc.errors import InputError
 from gnc.scenarios.missions.flight import fly
 from gnc.scenarios.missions.load import read
 from gnc.scenarios.missions.quiet import quiet_until
@@ -115,4 +116,9 @@ def test_the_verdict_needs_only_the_signals_it_says_it_needs():
     ],
 )
 def test_software_is_quiet_as_long_as_its_first_mode_asks_for_nothing_and_ends_by_the_clock(settings, first):
-    assert quiet_until(read("tumble-capture", settings).software["body"], 600.0) == pytest.approx(first)
+    assert quiet_until(read("tumble-capture", settings).software["body"], 600.0, 0.1) == pytest.approx(first)
+
+
+def test_commands_that_are_faster_than_the_truth_are_refused_before_anything_is_counted():
+    with pytest.raises(InputError, match="1e-12 s is not a whole number of truth steps"):
+        read("tumble-capture", ["software.body.rate_hz=1e12"]).fly(1, 0)
