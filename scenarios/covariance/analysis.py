@@ -28,6 +28,7 @@ import numpy as np
 from gnc.blame import blamed
 from gnc.errors import InputError
 from gnc.expression import parse
+from gnc.scenarios.__main__ import ONE_THREAD
 from gnc.scenarios.covariance.directions import TypicalFlight
 from gnc.scenarios.covariance.propagate import LinearResult, Progress, linear_covariance
 from gnc.scenarios.missions.dispersal import Group
@@ -43,7 +44,6 @@ MOST = 40  # flights
 QUIET = 400  # trials without noise, at least four for every number that is drawn
 SAMPLES = 60  # trials sampled about each flight
 NOT_LINEAR = "draws, not linear"
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Window:
