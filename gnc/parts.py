@@ -68,6 +68,10 @@ class OwnPart(Part):
     component: Component
     """The class and its arguments."""
 
+    def asks_for(self, name: str) -> bool:
+        """Tell whether the constructor has a parameter of this name."""
+        return name in self.component.arguments or bool(_asked(self.component, {name: None}))
+
     def made(self, **given: Any) -> Any:
         """Build the class with its arguments, and with whatever of `given` its constructor asks for by name."""
         return guarded(self.component.build(**_asked(self.component, given)), self.slot, self.component.source)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from gnc.draws import Draws
-from gnc.models.sensors.part import MountedSensorPart
+from gnc.errors import InputError
+from gnc.models.sensors.part import ALIGNED, MountedSensorPart
 from gnc.parts import OwnPart
 
 
@@ -21,6 +22,8 @@ class OwnSensor(OwnPart, MountedSensorPart):
 
     def truth(self, name: str, draws: Draws) -> Any:
         """Return the sensor; the class is given rate_hz, q_BS, draws and trials if it asks for them."""
+        if tuple(self.q_BS) != ALIGNED and not self.asks_for("q_BS"):
+            raise InputError(f"q_BS: the constructor of {self.component.source} has no such argument; give it one")
         return self.made(rate_hz=self.rate, q_BS=self.q_BS, draws=draws, trials=len(draws.trials))
 
     def belief(self) -> Any:

@@ -165,19 +165,31 @@ class Covariance:
         """Return trials without noise (dataset), each with sampled noise of a flight that is as large as believed."""
         rng, trials = np.random.default_rng([self.seed, 27]), len(self.quiet.theta)
         flight, sample = rng.integers(len(self.flights), size=trials), rng.integers(SAMPLES, size=trials)
-        data = self.quiet.signals.copy()
+        data, k = self.quiet.signals.copy(), np.arange(len(self.time))
+        flight = self._in_the_same_mode(flight)
         for name in self.signals:
             values = np.array(data[name].values, float)
             noise = [f.samples[name].values - f.nominal[name].reshape(values.shape[1:]) for f in self.flights]
-            picked = [noise[f][s] for f, s in zip(flight, sample, strict=True)]
-            changes = np.reshape(picked, (*values.shape[:2], -1))
+            changes = np.array(noise)[flight, sample[:, None], k].reshape(*values.shape[:2], -1)
             scale, companion = np.ones(1), self.companion(name)
             if companion:
                 with np.errstate(all="ignore"):
-                    scale = self.quiet.of(companion) / np.array([f.nominal[companion] for f in self.flights])[flight]
+                    believed = np.array([f.nominal[companion] for f in self.flights])[flight, k]
+                    scale = self.quiet.of(companion) / believed
                 scale = np.where(np.isfinite(scale), scale, 1.0)
             data[name] = (data[name].dims, values + (scale * changes).reshape(values.shape), data[name].attrs)
         return data
+
+    def _in_the_same_mode(self, first: Any) -> Any:
+        """Return for trials and times the flight of each trial, or the next that is then in the modes of the trial."""
+        quiet, wide = self.quiet.signals, np.broadcast_to(first[:, None], (len(first), len(self.time)))
+        modes = [str(name) for name in quiet.data_vars if str(name).endswith(".mode")]
+        order = (first[:, None] + np.arange(len(self.flights))) % len(self.flights)
+        same = np.ones((len(first), len(self.flights), len(self.time)), bool)
+        for name in modes:
+            flown = np.array([f.samples[name].values[0] for f in self.flights])
+            same &= quiet[name].values[:, None] == flown[order]
+        return np.where(same.any(axis=1), np.take_along_axis(order, same.argmax(axis=1), axis=1), wide)
 
     def total(self, signal: str, flights: Sequence[LinearResult] | None = None) -> Array:
         """Return the covariance (times, size, size) of a signal."""

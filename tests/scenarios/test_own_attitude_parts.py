@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from gnc.errors import InputError
 from gnc.scenarios.missions.mission import Mission
 
 OWN = Path(__file__).parent / "own"
@@ -80,3 +82,13 @@ def test_own_magnetic_law_filter_sensor_and_guidance_take_a_released_satellite_t
     error, since = size(flight, "sat.pointing_error_deg")[:, -1], flight.signals["sat.mode_time_s"].values[:, -1]
     assert (since > 300.0).all() and error.max() < 5.0
     assert np.isnan(flight.signals["sat.knowledge_error_deg"].values[:, 0]).all()
+
+
+def test_the_rate_of_an_own_sensor_counts_and_a_mounting_that_it_does_not_ask_for_is_refused():
+    horizon = {"kind": f"{PARTS}:HorizonSensor", "rate_hz": 0.2}
+    changes = {"run": {"duration_s": 20.0}, "craft": {"sat": {"sensors": {"horizon": horizon}}}}
+    used, refused, missing = like("pointing", changes).fly(1, 5).verdict.measurements["sat.horizon"]
+    assert used + refused + missing == 5  # at 0, 5, ... 20 s
+    horizon["q_BS"] = [0.0, 1.0, 0.0, 0.0]
+    with pytest.raises(InputError, match=r"craft.sat.sensors.horizon: q_BS: .*HorizonSensor has no such argument"):
+        like("pointing", changes).fly(1, 5)
