@@ -164,6 +164,10 @@ def test_a_satellite_of_ones_own_flies_from_a_file_alone(tmp_path, capsys):
     capsys.readouterr()
     options = ["--workers", "1", "--chunk", "2", "--out", str(tmp_path / "mc")]
     assert cli.main(["monte-carlo", str(tmp_path / "six.toml"), *options]) == 0
+    log, again = tmp_path / "flight.csv", tmp_path / "flight.toml"
+    assert cli.main(["simulate", str(tmp_path / "six.toml"), "--log", str(log)]) == 0
+    assert cli.main(["replay", str(log), "--config", str(again), "--out", str(tmp_path / "replay")]) == 0
+    assert json.loads((tmp_path / "replay" / "metrics.json").read_text())["truth"]["rms_deg"] < 0.01
 
 
 def test_the_same_in_python_with_its_parts_in_twenty_five_lines():
