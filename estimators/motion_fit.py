@@ -1,4 +1,4 @@
-"""Which motion model suits a log: the likelihood of the first poses for all models and densities in one batch."""
+"""Which motion model suits a log: the likelihood of its poses for all models and densities in one batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WARM_UP = 10  # poses before innovations count
 
 
 class Poses(NamedTuple):
-    """Measured poses with their covariance."""
+    """A stretch of measured poses with their covariance."""
 
     t: Array
     dq_IB: Array  # (n, 8)
@@ -48,17 +48,28 @@ def by_differences(t: Array, x: Array, sigma: float) -> float:
     return max(second - 6.0 * sigma**2, 0.1 * sigma**2) * 1.5 / h**3
 
 
-def fitted(poses: Poses, kinds: Sequence[Kind], gate_probability: float) -> tuple[MotionModel, MotionModel]:
-    """Return the models of turning and of moving under which the poses are likeliest; each is chosen for itself."""
+def _guesses(poses: Poses) -> tuple[float, float]:
+    """Return the densities of turning and of moving in a stretch, by differences."""
     q, r = dual_quaternion.to_pose(poses.dq_IB)
     steps = np.cumsum(quaternion.log(quaternion.mul(quaternion.conj(q[:-1]), q[1:])), axis=0)
     sigma = np.sqrt([np.trace(poses.R[i : i + 3, i : i + 3]) / 3.0 for i in (0, 3)])
-    guesses = by_differences(poses.t[1:], steps, sigma[0]), by_differences(poses.t, r, sigma[1])
+    return by_differences(poses.t[1:], steps, sigma[0]), by_differences(poses.t, r, sigma[1])
+
+
+def fitted(
+    stretches: Sequence[Poses], kinds: Sequence[Kind], gate_probability: float
+) -> tuple[MotionModel, MotionModel]:
+    """Return the models of turning and of moving under which the poses are likeliest; each is chosen for itself.
+
+    The search is about the liveliest stretch: a body that rests most of the time is to be followed when it moves.
+    """
+    guesses = np.max([_guesses(poses) for poses in stretches], axis=0)
     shapes = [shape for shape in SHAPES if shape[0] in kinds]
-    found = [[MotionModel(kind, _level(kind, tau, guess), tau) for kind, tau in shapes] for guess in guesses]
+    found = [[MotionModel(kind, _level(kind, tau, float(guess)), tau) for kind, tau in shapes] for guess in guesses]
     for decades in (DECADES, FINER):  # the best density of every shape, then nearer to it
         grids = [[replace(m, psd=m.psd * 10.0**decade) for m in models for decade in decades] for models in found]
-        total = _likelihood(poses, MotionFilter(tuple(grids[0]), tuple(grids[1]), gate_probability))
+        candidates = MotionFilter(tuple(grids[0]), tuple(grids[1]), gate_probability)
+        total = np.sum([_likelihood(poses, candidates) for poses in stretches], axis=0)
         rows = total.reshape(2, len(shapes), len(decades))
         chosen = rows.argmax(axis=2)
         found = [[grids[i][k * len(decades) + j] for k, j in enumerate(chosen[i])] for i in range(2)]

@@ -63,7 +63,8 @@ def _inspect(log: Path, out: Path, as_json: bool) -> None:
     """Tell what is in a log, and write a configuration to begin with."""
     from gnc.files import replacing
     from gnc.scenarios import display
-    from gnc.scenarios.replay.inspect import inspected, starting_config
+    from gnc.scenarios.replay.first_config import starting_config
+    from gnc.scenarios.replay.inspect import inspected
 
     told = inspected(log)
     out.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -120,11 +121,11 @@ class Kinematic(Driven):
 
 
 class Moving(Driven):
-    """Pose filter by a model of the motion, of which kind and density are those that suit the first poses best."""
+    """Pose filter by a model of the motion, of which kind and density are those that suit the log best."""
 
     recordable, fields = False, ("dq_IB",)  # the rest of the chart is made of the others
 
-    def __init__(self, chosen: filter_config.KinematicFilter, poses: Poses) -> None:
+    def __init__(self, chosen: filter_config.KinematicFilter, poses: Sequence[Poses]) -> None:
         kinds: tuple[Kind, ...] = ("white", "damped", "singer") if chosen.motion == "auto" else (chosen.motion,)
         self.turning, self.moving = fitted(poses, kinds, chosen.gate_probability)
         self.filter = MotionFilter((self.turning,), (self.moving,), chosen.gate_probability)

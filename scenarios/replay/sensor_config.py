@@ -118,7 +118,7 @@ class MagnetometerSensor(Sensor):
 
     kind: Literal["magnetometer"]
     columns: Names3
-    unit: Literal["T", "uT", "nT", "G"]
+    unit: Literal["T", "uT", "nT", "G", "mG"]
     sigma_T: NonNegative = 0.0
     sigma_deg: NonNegative = Field(default=0.0, description="angle by which the noise of one axis turns the field")
     reference: Vector3 | Three | Literal["magnetic-field"] | None = Field(

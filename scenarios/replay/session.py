@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from gnc.scenarios.replay.truth import Track
 
 Array = Any
 
-MOTION_POSES, FEWEST_POSES = 300, 20  # that tell the motion of a body
+STRETCH, MOST_STRETCHES, FEWEST_POSES = 50, 12, 20  # poses that tell the motion of a body, over the whole log
 DRIVEN_BY_GYRO = ("gyro-mekf", "dqekf-kinematic")
 
 
@@ -155,11 +155,11 @@ def _filter(config: Replay, built: dict[str, Channel], tables: dict[str, Table])
     if config.filter.kind in ("imu", "ins"):
         return Imu() if config.filter.kind == "imu" else Inertial(config)
     gyros = [c.sensor for c in built.values() if isinstance(c.sensor, Gyro)]
-    return driven(config.filter, gyros, config.start, _first_poses(config, built, tables))
+    return driven(config.filter, gyros, config.start, _motion_poses(config, built, tables))
 
 
-def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Poses | None = None) -> Driven:
-    """Build the filter of a configuration; the first poses tell the motion, if it is not stated."""
+def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Sequence[Poses] = ()) -> Driven:
+    """Build the filter of a configuration; stretches of poses tell the motion, if it is not stated."""
     patience = "patience" if chosen.kind == "gyro-mekf" else "patience_s"
     common = {"gate_probability": chosen.gate_probability, patience: chosen.patience or OWN_PATIENCE}
     common |= {} if chosen.inflation is None else {"inflation": chosen.inflation}
@@ -167,7 +167,7 @@ def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Poses | None = N
     if chosen.kind == "gyro-mekf":
         made = GyroDriven(chosen, gyros[0], common)
     elif chosen.kind == "dqekf-kinematic":
-        made = Kinematic(chosen, common, gyros[0] if gyros else None) if poses is None else Moving(chosen, poses)
+        made = Moving(chosen, poses) if poses else Kinematic(chosen, common, gyros[0] if gyros else None)
     else:
         biased = gyros if start.sigma_bias_deg_s > 0.0 else []
         made = (ByTorque if chosen.kind == "mekf" else ByWrench)(chosen, biased, common)
@@ -203,10 +203,10 @@ def starter_of(config: Replay, filter_: Any) -> Starter:
     return Starter(config.start, config.filter.kind in ("dqekf", "dqekf-kinematic"))
 
 
-def _first_poses(config: Replay, built: dict[str, Channel], tables: dict[str, Table]) -> Poses | None:
-    """Return the poses that tell the motion of a body, where nothing else does."""
+def _motion_poses(config: Replay, built: dict[str, Channel], tables: dict[str, Table]) -> list[Poses]:
+    """Return stretches of poses over the whole log that tell the motion of a body, where nothing else does."""
     if config.filter.kind != "dqekf-kinematic" or config.filter.acceleration_psd is not None:
-        return None
+        return []
     sensor = next((s for s in config.sensors if s.kind == "pose" and s.observer is None), None)
     if sensor is None or any(s.kind == "gyro" for s in config.sensors):
         raise InputError(
@@ -215,16 +215,28 @@ def _first_poses(config: Replay, built: dict[str, Channel], tables: dict[str, Ta
     channel_ = built[sensor.name]
     wiring = _Wiring(config, tables, lambda *row: None)
     stream, feeds = wiring.add(f"sensors.{sensor.name}", sensor, channel_.quantity), wiring.feeds()
-    t, z = np.zeros(0), np.zeros((0, 8))
-    for block in blocks(feeds, [stream], common_origin(feeds)):
-        m = block.parts[0]
-        t, z = np.concatenate([t, m.t[m.valid]]), np.concatenate([z, m.z[m.valid]])
-        if len(t) >= MOTION_POSES:
-            break
-    if len(t) < FEWEST_POSES:
-        raise InputError(f"filter.acceleration_psd is missing; {len(t)} poses tell no motion, {FEWEST_POSES} would")
-    t, z = t[:MOTION_POSES], dual_quaternion.mul(channel_.sensor.dq_BS, z[:MOTION_POSES])
-    return Poses(t, z, channel_.sensor.predict(PoseState(z[0], np.zeros(6)), None).R)
+    measured = (block.parts[0] for block in blocks(feeds, [stream], common_origin(feeds)))
+    kept = _spread((m.t[m.valid], m.z[m.valid]) for m in measured)
+    if not kept or len(kept[0][0]) < FEWEST_POSES:
+        few = len(kept[0][0]) if kept else 0
+        raise InputError(f"filter.acceleration_psd is missing; {few} poses tell no motion, {FEWEST_POSES} would")
+    dq_BS, R = channel_.sensor.dq_BS, channel_.sensor.predict(PoseState(kept[0][1][0], np.zeros(6)), None).R
+    return [Poses(t, dual_quaternion.mul(dq_BS, z), R) for t, z in kept]
+
+
+def _spread(parts: Iterable[tuple[Array, Array]]) -> list[tuple[Array, Array]]:
+    """Return stretches of STRETCH rows, evenly over all parts: every second goes when there are too many."""
+    kept: list[tuple[Array, Array]] = []
+    t, z, number, every = np.zeros(0), np.zeros((0, 8)), 0, 1
+    for more_t, more_z in parts:
+        t, z = np.concatenate([t, more_t]), np.concatenate([z, more_z])
+        while len(t) >= STRETCH:
+            if number % every == 0:
+                kept.append((t[:STRETCH], z[:STRETCH]))
+            if len(kept) > MOST_STRETCHES:
+                kept, every = kept[::2], 2 * every
+            t, z, number = t[STRETCH:], z[STRETCH:], number + 1
+    return kept or [(t, z)]
 
 
 class _Wiring:

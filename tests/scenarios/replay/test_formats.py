@@ -10,6 +10,7 @@ import pytest
 from gnc import quaternion
 from gnc.config.base import read
 from gnc.errors import InputError
+from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.logs.tables import open_log
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.config import Replay
@@ -203,6 +204,45 @@ def test_an_imu_log_is_recognised_and_its_first_configuration_runs(tmp_path):
     }  # fmt: skip
     config = read(tmp_path / "out" / "inspect.toml", Replay)
     assert [s.kind for s in config.sensors] == ["gyro", "accelerometer", "magnetometer"]
+
+
+def _axes(stem, values, axes):
+    return {f"{stem}{axis}": values[:, i] for i, axis in enumerate(axes)}
+
+
+def test_the_first_configuration_has_the_filter_that_suits_the_sensors_with_their_units_and_noises(tmp_path):
+    rng, n = np.random.default_rng(4), 400
+    t, noise = np.arange(n) / 50.0, lambda sigma, k=3: sigma * rng.standard_normal((n, k))
+    turn = quaternion.from_euler321(0.3 * np.stack([np.sin(t), np.cos(0.7 * t), 0.2 * t], axis=1))
+    xyzw = quaternion.mul(turn, quaternion.exp(noise(np.radians(0.5))))[:, [1, 2, 3, 0]]
+    gyro, force = _axes("w", 0.1 + noise(1e-3), "xyz"), _axes("acc_", [0, 0, 1.0] + noise(1e-3), "xyz")
+    gnss = np.where(np.arange(n)[:, None] % 10 == 0, 100.0 + noise(2.0), np.nan)
+    logs = {
+        "imu": gyro | force | _axes("mag_", [200.0, 0, 430.0] + noise(3.0), "xyz"),
+        "ins": gyro | force | _axes("gnss_", gnss, "enu") | _axes("q", xyzw, "xyzw"),
+        "gyro-mekf": gyro | _axes("ref_q", xyzw, "xyzw"),
+        "dqekf-kinematic": _axes("", np.sin(t)[:, None] + noise(0.02), "xyz") | _axes("q", xyzw, "xyzw"),
+    }
+    for kind, log in logs.items():
+        write_log(tmp_path / "log.csv", {"": {"t": t} | log})
+        with contextlib.redirect_stdout(io.StringIO()):
+            replay(tmp_path / "log.csv", out=tmp_path / kind, inspect=True)
+        config = read(tmp_path / kind / "inspect.toml", Replay)
+        assert config.filter.kind == kind
+        for sensor in config.sensors:
+            true = {"mag": {"unit": "mG"}, "acc": {"unit": "g"}, "wx,": {"unit": "rad/s"}}
+            for start, fields in true.items():
+                if ",".join(sensor.columns).startswith(start):
+                    assert {key: getattr(sensor, key) for key in fields} == fields
+            for key, value in {
+                "sigma_m": 2.0 if kind == "ins" else 0.02,
+                "sigma_deg": 0.5,
+                "arw": 1e-3 / 50**0.5,
+            }.items():
+                if kind != "imu" and getattr(sensor, key, None) is not None:
+                    assert getattr(sensor, key) == pytest.approx(value, rel=0.3)
+            if hasattr(sensor, "order"):
+                assert sensor.order == "xyzw"
 
 
 def test_without_a_configuration_it_says_how_to_get_one(tmp_path):

@@ -26,14 +26,15 @@ order = "wxyz"
 """
 
 
-def hand_held(rate, seconds=40.0, seed=0):
-    """Poses of a camera in somebody's hand: strokes of a second or two about a place."""
+def hand_held(rate, seconds=40.0, seed=0, rest_s=0.0):
+    """Poses of a camera in somebody's hand: at rest at first, then strokes of a second or two about a place."""
     rng, t = np.random.default_rng(seed), np.arange(int(seconds * rate)) / rate
     waves = lambda size: sum(  # noqa: E731
         size * rng.uniform(0.2, 1.0, 3) * np.sin(np.outer(t, rng.uniform(1.0, 5.0, 3)) + rng.uniform(0, 6, 3))
         for _ in range(4)
     )
-    q, r = quaternion.from_euler321(waves(0.2)), waves(0.15)
+    taken_up = np.clip(t - rest_s, 0.0, 1.0)[:, None] if rest_s else 1.0
+    q, r = quaternion.from_euler321(taken_up * waves(0.2)), taken_up * waves(0.15)
     seen = quaternion.mul(q, quaternion.exp(np.radians(0.5) * rng.standard_normal((len(t), 3))))
     pose = np.concatenate([seen, r + 0.01 * rng.standard_normal((len(t), 3))], axis=1)
     return {"t": t, **named("pose", pose), **named("truth", q), **named("place", r)}
@@ -56,6 +57,14 @@ def test_the_gate_is_never_worse_than_none_by_more_than_a_tenth(tmp_path):
         assert gated["truth"]["rms_m"] < 1.05 * np.sqrt((e * e).sum(axis=0).mean())  # of the measurements themselves
 
 
+def test_a_body_that_rests_at_first_is_followed_when_it_moves(tmp_path):
+    """Rest for the first 600 poses: a model found from those would refuse most of what follows."""
+    write_log(tmp_path / "log.npz", {"": hand_held(30.0, seed=2, rest_s=20.0)})
+    pose = replayed(tmp_path / "log.npz", TOML, tmp_path)[1]["sensors"]["pose"]
+    assert pose["rejected"] < 0.02 * pose["used"]
+    assert pose["nis"] < 2.0 * pose["size"]
+
+
 def test_predictions_at_withheld_instants_are_no_worse_than_constant_velocity():
     """Every other pose is withheld: the filter's prediction against the line through the last two that were given."""
     for rate in (4.0, 10.0):
@@ -65,7 +74,7 @@ def test_predictions_at_withheld_instants_are_no_worse_than_constant_velocity():
         )
         R = np.diag([np.radians(0.5) ** 2] * 3 + [1e-4] * 3)
         poses = Poses(log["t"][::2], dual_quaternion.from_pose(pose[::2, :4], pose[::2, 4:]), R)
-        turning, moving = fitted(poses, ("white", "damped", "singer"), 0.999)
+        turning, moving = fitted([poses], ("white", "damped", "singer"), 0.999)
         motion = MotionFilter((turning,), (moving,))
         belief = motion.start(poses.dq_IB[0], np.diag([*np.diagonal(R), *[1.0] * 6]), np.zeros(6))
         errors = []
