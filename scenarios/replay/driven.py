@@ -30,6 +30,7 @@ class First(NamedTuple):
     q_IB: Array
     r_IB: Array
     C: Array
+    headless: bool = False  # gravity told the attitude, and nothing its heading
 
 
 class Driven(Protocol):

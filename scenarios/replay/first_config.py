@@ -62,8 +62,9 @@ def _chosen(guesses: list[Guess]) -> tuple[str, list[Guess], tuple[Guess, Guess 
 
 def _numbers(sensor: Guess, filter_kind: str) -> list[str]:
     """Return unit, order and noises of a sensor, as its filter needs them."""
-    kind, scatter, unit = sensor["kind"], sensor["scatter"], sensor.get("unit")
-    sample = max(scatter, 1e-6 * sensor["norm"], 1e-12)
+    kind, unit = sensor["kind"], str(sensor.get("unit"))
+    scatter = float(sensor["scatter"])
+    sample = max(scatter, 1e-6 * float(sensor["norm"]), 1e-12)
     lines = [f'unit = "{unit}"'] if kind in ("gyro", "accelerometer", "magnetometer", "velocity") else []
     if kind in ("attitude", "pose"):
         turned = math.degrees(

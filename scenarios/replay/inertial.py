@@ -28,13 +28,20 @@ from gnc.scenarios.replay.ticks import SAME_S
 REST_STEP_S = 0.1  # between two zero velocities
 QUIET, STILL = 1.5, np.array([1e-3, 0.02])  # deviations at rest: of the sensors' noise, and beside it [rad/s, m/s^2]
 BIAS_DEG_S = 0.5  # of a gyro's bias, if nothing is stated: that of an IMU of unknown make
-LEVEL, HEADING = np.radians(5.0), np.radians(60.0)  # of an attitude from one sample of the accelerometer
+LEVEL = np.radians(5.0)  # sigma of the vertical by one sample of the accelerometer
+UNKNOWN = np.radians(60.0)  # sigma of a heading that nothing tells
 
 
 def driving(replay: config.Replay) -> tuple[Any, Any]:
     """Return the sections of gyro and accelerometer."""
     gyro, acc = (next(s for s in replay.sensors if s.kind == kind) for kind in ("gyro", "accelerometer"))
     return gyro, acc
+
+
+def tells_attitude(replay: config.Replay) -> bool:
+    """Tell whether the start or a sensor tells a first attitude with its heading."""
+    stated = replay.start.q_IB is not None or replay.start.dq_IB is not None
+    return stated or any(s.kind in ("pose", "attitude", "vector", "magnetometer") for s in replay.sensors)
 
 
 class Inertial(Driven):
@@ -68,6 +75,7 @@ class Inertial(Driven):
             gravity_known=chosen.sigma_gravity_m_s2 == 0.0, gravity_I=chosen.gravity_m_s2, form=chosen.error_state,
             gate_probability=chosen.gate_probability,
         )  # fmt: skip
+        self.headings, self.heading_sigma = np.zeros(1), UNKNOWN  # where nothing but gravity tells the first attitude
         self.chart = self.filter.chart
         self.fields = ("x", "bias", "extras")[: len(self.chart)]
 
@@ -84,7 +92,12 @@ class Inertial(Driven):
         C = given(start)
         C = blocks(first.C, *map(variance, sigmas), np.diag(np.square(self._sigmas))) if C is None else C
         bias = np.concatenate([start.bias, np.zeros(3)])
-        return self.filter.start(first.q_IB, first.r_IB, v_I, C, bias, np.array(self._first))
+        belief = self.filter.start(first.q_IB, first.r_IB, v_I, C, bias, np.array(self._first))
+        if not first.headless:
+            return belief
+        turns = quaternion.exp(np.outer(self.headings, [0.0, 0.0, 1.0]))  # of several headings: candidates of a batch
+        q = quaternion.mul(turns if len(turns) > 1 else turns[0], first.q_IB)
+        return belief._replace(x=np.concatenate([q, np.broadcast_to(belief.x[4:], (*q.shape[:-1], 6))], axis=-1))
 
     def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
         """Move by a sample, or by the last one."""
@@ -205,7 +218,8 @@ class InsStarter(Starter):
 
     def __init__(self, replay: config.Replay, inertial: Inertial) -> None:
         super().__init__(replay.start, True)
-        self._sensors, self._kinds = inertial.sensors, {s.name: s.kind for s in replay.sensors}
+        self._inertial, self._sensors = inertial, inertial.sensors
+        self._kinds = {s.name: s.kind for s in replay.sensors}
         speed = replay.start.sigma_velocity_m_s
         aids = [s for s in replay.sensors if isinstance(s, Aiding)]
         self._loose = {s.name: np.hypot(s.sigma_lever_m, speed * s.sigma_delay_s) for s in aids}
@@ -216,7 +230,7 @@ class InsStarter(Starter):
         placed = any(kind in ("pose", "position") for kind in self._kinds.values())
         if replay.start.r_IB is not None or not placed:
             self._r = np.array(replay.start.r_IB or np.zeros(3)), variance(replay.start.sigma_position_m)
-        self._turns = any(kind in ("pose", "attitude", "vector", "magnetometer") for kind in self._kinds.values())
+        self._headless = self._q is None and not tells_attitude(replay)
 
     def look(self, name: str, t: float, sensor: Any, z: Array, env: Any) -> First | None:
         """Return the start that this measurement makes possible."""
@@ -228,17 +242,17 @@ class InsStarter(Starter):
             self._q = quaternion.mul(z[:4], quaternion.conj(np.array(s.q_BM))), R[:3, :3]
         if kind in ("vector", "magnetometer") and self._q is None and force_B is not None:
             self._q = _by_gravity(force_B, quaternion.rotate(s.q_BM, z), np.asarray(s.place) if env is None else env)
-        if not self._turns and self._q is None and force_B is not None:
+        if self._headless and self._q is None and force_B is not None:
             q = aligned(force_B, None)
             turn = quaternion.to_matrix(q)
-            self._q = q, turn.T @ np.diag([LEVEL, LEVEL, HEADING]) ** 2 @ turn
+            self._q = q, turn.T @ np.diag([LEVEL, LEVEL, self._inertial.heading_sigma]) ** 2 @ turn
         if kind in ("pose", "position") and self._r is None and self._q is not None:
             place = dual_quaternion.to_pose(z)[1] if kind == "pose" else z
             loose = self._loose[name]  # lever arm and time offset are not known yet
             self._r = place - quaternion.rotate(self._q[0], np.array(s.lever_B)), R[-3:, -3:] + loose**2 * np.eye(3)
         if self._q is None or self._r is None:
             return None
-        return First(self._q[0], self._r[0], blocks(self._q[1], self._r[1]))
+        return First(self._q[0], self._r[0], blocks(self._q[1], self._r[1]), self._headless)
 
     def failed(self) -> InputError:
         """Return the error for a log that tells no start."""

@@ -22,6 +22,7 @@ from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.filter_config import ImuFilter
 from gnc.scenarios.replay.imu_run import ImuRunner
+from gnc.scenarios.replay.inertial import Inertial
 from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.sensors import Channel
@@ -35,14 +36,15 @@ MOST_NIS = 10.0  # gates
 def likelihoods(log: Path, configs: Sequence[Replay]) -> tuple[Array, Array]:
     """Return the time of every innovation (n,), and its part of the likelihood of each candidate (n, candidates)."""
     with TemporaryDirectory() as folder:
-        sessions = [connect(log, config, Path(folder)) for config in configs]
-        sums = _Sums(configs[0].filter.gate_probability)
-        first = sessions[0]
+        first = connect(log, configs[0], Path(folder))
+        headings = (first.filter.headings, first.filter.heading_sigma) if isinstance(first.filter, Inertial) else None
+        sessions = [first, *(connect(log, config, Path(folder), headings) for config in configs[1:])]
+        sums = Sums(configs[0].filter.gate_probability)
         if isinstance(first.runner, ImuRunner):
             first.runner.candidates, first.runner.told = configs, sums.add
             runner: Any = first.runner
         else:
-            runner = _batched(sessions, sums)
+            runner = batched(sessions, sums, len(sessions))
         for block in first.blocks():
             runner.run(first.paired(block))
         runner.finish()
@@ -51,7 +53,7 @@ def likelihoods(log: Path, configs: Sequence[Replay]) -> tuple[Array, Array]:
         return sums.found()
 
 
-class _Sums:
+class Sums:
     """Takes the place of the results."""
 
     def __init__(self, gate_probability: float) -> None:
@@ -74,10 +76,10 @@ class _Sums:
 
     def found(self) -> tuple[Array, Array]:
         """Return times and terms."""
-        return np.concatenate(self._t), np.concatenate(self._terms)
+        return (np.concatenate(self._t), np.concatenate(self._terms)) if self._t else (np.zeros(0), np.zeros((0, 1)))
 
 
-def _batched(sessions: list[Session], sums: _Sums) -> Runner:
+def batched(sessions: Sequence[Session], sums: Sums, trials: int) -> Runner:
     """Return a runner whose filter and sensors have the numbers of all candidates."""
     first = sessions[0]
     channels = [
@@ -92,7 +94,7 @@ def _batched(sessions: list[Session], sums: _Sums) -> Runner:
     starter.look = lambda name, t, sensor, z, env: look(name, t, plain[name], z, env)  # type: ignore[method-assign]
     chosen = first.config.filter
     assert not isinstance(chosen, ImuFilter) and isinstance(first.runner, Runner)
-    options: dict[str, Any] = {"interval": first.config.interval, "trials": len(sessions)}
+    options: dict[str, Any] = {"interval": first.config.interval, "trials": trials}
     parts = (filter_, channels, first.runner.streams, cast(Results, sums), starter, first.config.log)
     return Runner(*parts, chosen.ungated_s, **options)
 

@@ -24,7 +24,7 @@ from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.dynamic_filters import ByTorque, ByWrench
 from gnc.scenarios.replay.evidence import Evidence
 from gnc.scenarios.replay.imu_run import Imu, ImuRunner
-from gnc.scenarios.replay.inertial import Inertial, InsStarter, Pairing
+from gnc.scenarios.replay.inertial import Inertial, InsStarter, Pairing, tells_attitude
 from gnc.scenarios.replay.inertial import channels as ins_channels
 from gnc.scenarios.replay.merge import Block, Feed, blocks, clock_of, common_origin
 from gnc.scenarios.replay.motion_filters import GyroDriven, Kinematic, Moving
@@ -113,8 +113,15 @@ class Session:
         self.dropped.close(keep)
 
 
-def connect(log: Path, config: Replay, folder: Path) -> Session:
-    """Open the log and put all parts together."""
+def connect(log: Path, config: Replay, folder: Path, headings: tuple[Array, float] | None = None) -> Session:
+    """Open the log and put all parts together; `headings` (with their sigma) are tried where none is known.
+
+    An inertial filter of which only gravity tells the first attitude begins with the heading that suits the log best.
+    """
+    if headings is None and config.filter.kind == "ins" and not tells_attitude(config):
+        from gnc.scenarios.replay.heading import likeliest
+
+        headings = likeliest(log, config)
     tables = open_log(log)
     model = Model(config.orbit) if config.orbit is not None else None
     built = {sensor.name: channel(sensor, model) for sensor in config.sensors}
@@ -123,6 +130,8 @@ def connect(log: Path, config: Replay, folder: Path) -> Session:
     driving = ("gyro", "accelerometer") if paired else ("gyro",) if by_gyro else ()
     correcting = [built[s.name] for s in config.sensors if s.kind not in driving]
     filter_ = _filter(config, built, tables)
+    if headings is not None:
+        filter_.headings, filter_.heading_sigma = headings
     folder.mkdir(parents=True, exist_ok=True)
     dropped = DroppedRows(folder / "dropped.csv")
     try:

@@ -55,7 +55,7 @@ sigma_deg = 1.0
 """
 
 
-def drive(seed=0, still_s=0.0):
+def drive(seed=0, still_s=0.0, heading=0.0):
     """A body on a wavy path: smooth position and attitude, IMU samples as means over the interval before."""
     rng, sub = np.random.default_rng(seed), 10
     t = np.arange(int(RATE * SECONDS) * sub + 1) / (RATE * sub)
@@ -65,6 +65,7 @@ def drive(seed=0, still_s=0.0):
     q = quaternion.from_euler321(
         ramp * np.concatenate([0.9 * np.sin(0.5 * s), 0.3 * np.sin(0.8 * s), 0.3 * np.cos(1.1 * s)], axis=1)
     )
+    q = quaternion.mul(quaternion.exp(np.array([0.0, 0.0, heading])), q)
     dt = t[1] - t[0]
     a = np.zeros_like(r)
     a[1:-1] = (r[2:] - 2.0 * r[1:-1] + r[:-2]) / dt**2
@@ -106,10 +107,12 @@ def test_biases_lever_arm_and_delay_are_found_within_four_sigma_and_smoothing_he
     assert fewer < 0.05 * np.sqrt(3.0)  # of the fixes themselves, which are late too
 
 
-def test_without_a_compass_the_heading_comes_from_the_motion(tmp_path):
-    write_log(tmp_path / "log.npz", {"": drive(seed=1)})
+@pytest.mark.parametrize(("heading", "still_s"), [(0.0, 0.0), (-2.4, 10.0)])
+def test_without_a_compass_the_heading_comes_from_the_motion_however_far_off_it_begins(heading, still_s, tmp_path):
+    write_log(tmp_path / "log.npz", {"": drive(seed=1, still_s=still_s, heading=heading)})
     _, outcome = replayed(tmp_path / "log.npz", START + "score = { from_s = 25.0 }\n" + IMU + GNSS, tmp_path / "out")
     assert outcome["truth"]["rms_deg"] < 1.5
+    assert outcome["truth"]["nees"] < chi2.ppf(0.999, 6)  # correlated over the log: as one draw of six
     assert outcome["sensors"]["gnss"]["nis"] == pytest.approx(3.0, rel=0.2)  # 400 fixes: 4 sigma
 
 
