@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 Guess = dict[str, Any]
@@ -52,8 +53,10 @@ def _chosen(guesses: list[Guess]) -> tuple[str, list[Guess], tuple[Guess, Guess 
         return "ins", [*gyro, *force, *aiding], truth
     if gyro and force:
         return "imu", [*gyro, *force, *of("magnetometer")[:1]], (attitude[0], None) if attitude else None
-    if gyro and attitude:
-        return "gyro-mekf", [*gyro, attitude[0]], (attitude[1], None) if attitude[1:] else None
+    better = [guess for guess in attitude if re.search("tru|ref|opt|gt", guess["columns"][0], re.I)]
+    seen = [guess for guess in attitude if guess not in better]
+    if gyro and seen:
+        return "gyro-mekf", [*gyro, seen[0]], ((*better, *seen[1:])[0], None) if attitude[1:] else None
     if attitude and position and attitude[0]["table"] == position[0]["table"]:
         pose = attitude[0] | {"kind": "pose", "columns": [*attitude[0]["columns"], *position[0]["columns"]]}
         return "dqekf-kinematic", [pose | {"scatter_m": position[0]["scatter"]}], None

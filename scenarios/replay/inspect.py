@@ -15,7 +15,12 @@ Array = Any
 TIME = re.compile(r"#?(t|time|stamp|timestamp|epoch)(?:_(s|ms|us|ns))?", re.I)  # the unit, if the name has it
 UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 LIKELY_STEP = (1e-5, 100.0)  # [s]
-AXIS = re.compile(r"(\[\d+\]|_?\d|_?[wxyz]|(?<=q)[cs]|[_.](?:[enud]|east|north|up|down))$", re.I)  # the end of a name
+AXIS = re.compile(r"(\[\d+\]|_?\d|_?[wxyz]|(?<=q)[cs]|[_.](?:[enud]|east|north|up|down))$|_[wxyz](?=_)", re.I)
+STATED = {  # units at the end of a name
+    "deg_s": "deg/s", "dps": "deg/s", "rad_s": "rad/s", "m_s2": "m/s^2", "ms2": "m/s^2", "mps2": "m/s^2", "nt": "nT",
+    "ut": "uT", "mg": "mG", "gauss": "G", "m_s": "m/s", "mps": "m/s", "m": "m",
+}  # fmt: skip
+UNIT = re.compile(rf"_({'|'.join(STATED)})$")
 KINDS = (  # by the name without its axis, then by the usual length of the vector: unit, lowest, highest
     ("gyro", r"gyr|omega|angular|rate|(^|[_.])w$", (("rad/s", 0.0, 20.0), ("deg/s", 20.0, 3e3))),
     ("accelerometer", r"acc|force|(^|[_.])a$", (("m/s^2", 8.0, 12.0), ("g", 0.8, 1.2))),
@@ -94,9 +99,11 @@ def _guess(stem: str, group: list[str], first: dict[str, Array], rate_hz: float)
     guess["scatter"] = _scatter(values[whole])
     if len(group) == 4:
         return guess | {"kind": "attitude", "order": _order(group)} if abs(length - 1.0) < 0.01 else None
+    stated = UNIT.search(stem)
     for kind, names, units in KINDS:
         for unit, low, high in units:
-            if re.search(names, stem) and low <= length < high:
+            likely = STATED[stated[1]] == unit if stated else low <= length < high
+            if re.search(names, UNIT.sub("", stem)) and likely:
                 return guess | {"kind": kind, "unit": unit}
     return guess
 

@@ -220,7 +220,9 @@ def test_the_first_configuration_has_the_filter_that_suits_the_sensors_with_thei
     logs = {
         "imu": gyro | force | _axes("mag_", [200.0, 0, 430.0] + noise(3.0), "xyz"),
         "ins": gyro | force | _axes("gnss_", gnss, "enu") | _axes("q", xyzw, "xyzw"),
-        "gyro-mekf": gyro | _axes("ref_q", xyzw, "xyzw"),
+        "gyro-mekf": {f"{key}_rad_s": w for key, w in _axes("omega_", 0.1 + noise(1e-3), "xyz").items()}
+        | _axes("tracker_q", xyzw, "xyzw")
+        | _axes("truth_q", xyzw, "xyzw"),
         "dqekf-kinematic": _axes("", np.sin(t)[:, None] + noise(0.02), "xyz") | _axes("q", xyzw, "xyzw"),
     }
     for kind, log in logs.items():
@@ -230,7 +232,7 @@ def test_the_first_configuration_has_the_filter_that_suits_the_sensors_with_thei
         config = read(tmp_path / kind / "inspect.toml", Replay)
         assert config.filter.kind == kind
         for sensor in config.sensors:
-            true = {"mag": {"unit": "mG"}, "acc": {"unit": "g"}, "wx,": {"unit": "rad/s"}}
+            true = {"mag": {"unit": "mG"}, "acc": {"unit": "g"}, "wx,": {"unit": "rad/s"}, "om": {"unit": "rad/s"}}
             for start, fields in true.items():
                 if ",".join(sensor.columns).startswith(start):
                     assert {key: getattr(sensor, key) for key in fields} == fields
