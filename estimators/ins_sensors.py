@@ -3,6 +3,7 @@
     pose        log((q q_BM)^-1 z_q),  R_IM^T (z_r - r - R l)          attitude    the first half
     position    z - r - R l                                            velocity    z - v - R (w x l), or in body axes
     range       |z| - |r + R l - place|                                vector      z - R^T reference
+    direction   T(R^T reference) z, of unit length: its two components across what is expected
     rest        0 - v                                                  (zero velocity)
 
 at the state of the time t - tau, by the last sample of gyro and accelerometer. Lever arm and time offset are given, or
@@ -24,6 +25,7 @@ from gnc.estimators.chart import traced, vector
 from gnc.estimators.ins import InsBelief, InsFilter, moved
 from gnc.estimators.ins_chart import FORMS, Q, R, V
 from gnc.linalg import array, cross
+from gnc.models.sensors.unit_direction import across
 
 Array = Any
 
@@ -35,6 +37,7 @@ SIZES = {
     "body-velocity": (3, 3),
     "range": (1, 1),
     "vector": (3, 3),
+    "direction": (3, 2),
     "rest": (3, 3),
 }  # fmt: skip  numbers of z and of the residual
 
@@ -78,6 +81,8 @@ def _expected(kind: str, z: Array, x: Array, w_B: Array, lever: Array, q_BM: Arr
     if kind == "range":
         d = x[R] + quaternion.rotate(x[Q], lever) - place
         return array([z[0] - np.sqrt(d @ d)])
+    if kind == "direction":
+        return across(quaternion.inverse_rotate(q, place)) @ z
     return z - (quaternion.inverse_rotate(q, place) if kind == "vector" else x[V])
 
 

@@ -48,6 +48,7 @@ from gnc.models.sensors.relative_pose import RelativePose
 from gnc.models.sensors.relative_position import RelativePosition
 from gnc.models.sensors.star_tracker import StarTracker
 from gnc.models.sensors.sun_sensor import FineSunSensor
+from gnc.models.sensors.unit_direction import UnitDirection
 from gnc.models.sensors.vector_sensor import VectorSensor
 
 __all__ = [
@@ -65,5 +66,6 @@ __all__ = [
     "RelativePosition",
     "Sensor",
     "StarTracker",
+    "UnitDirection",
     "VectorSensor",
 ]

@@ -143,6 +143,8 @@ def _sensor(s: Any) -> InsSensor:
         sigma = np.hypot(s.sigma_T, sigma * float(np.linalg.norm(place)))
     elif constant:
         place, mounted = place / np.linalg.norm(place), (1.0, 0.0, 0.0, 0.0)  # z is in body axes already
+    if s.kind == "vector" and s.normalize:
+        return InsSensor(kind="direction", R=variance(float(sigma), 2), q_BM=mounted, place=place)
     return InsSensor(kind="vector", R=variance(float(sigma)), q_BM=mounted, place=place)
 
 
@@ -150,7 +152,11 @@ def channels(built: Sequence[Channel], inertial: Inertial, rest_sigma: float) ->
     """Return the channels with the sensors of the filter, and that of a body at rest."""
     found = []
     for c in built:
-        env = (lambda m, c=c: _place(c, m)) if inertial.sensors[c.name].kind in ("vector", "range") else lambda m: None
+        env = (
+            (lambda m, c=c: _place(c, m))
+            if inertial.sensors[c.name].kind in ("vector", "direction", "range")
+            else lambda m: None
+        )
         found.append(dataclasses.replace(c, sensor=inertial.sensors[c.name], surround=env))
     if rest_sigma > 0.0:
         sensor = InsSensor(kind="rest", R=variance(rest_sigma))

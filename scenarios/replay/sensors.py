@@ -60,7 +60,11 @@ def _rate(sensor: Any) -> float:
     return sensor.rate_hz or UNKNOWN_RATE_HZ
 
 
-def _vector(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineSunSensor:
+def _vector(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineSunSensor | models.UnitDirection:
+    return models.UnitDirection(_free_length(s)) if s.normalize else _free_length(s)
+
+
+def _free_length(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineSunSensor:
     if isinstance(s.reference, tuple) and not isinstance(s.reference[0], str):
         r_I = _unit(np.array([s.reference], float))[0]
         return models.VectorSensor(rate_hz=_rate(s), r_I=r_I, sigma_deg=s.sigma_deg)

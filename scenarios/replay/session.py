@@ -17,7 +17,7 @@ from gnc.estimators.motion_fit import Poses
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro
 from gnc.scenarios.logs.clock import Clock
-from gnc.scenarios.logs.tables import Table, open_log, pick
+from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log, pick
 from gnc.scenarios.replay import filter_config, quantities
 from gnc.scenarios.replay.config import Replay, Start
 from gnc.scenarios.replay.driven import Driven
@@ -40,6 +40,7 @@ from gnc.scenarios.replay.truth import Track
 Array = Any
 
 STRETCH, MOST_STRETCHES, FEWEST_POSES = 50, 12, 20  # poses that tell the motion of a body, over the whole log
+ROUNDED_LENGTH = 1e-5  # by which the length of normalised directions may be off 1: they are written with few digits
 DRIVEN_BY_GYRO = ("gyro-mekf", "dqekf-kinematic")
 
 
@@ -123,6 +124,7 @@ def connect(log: Path, config: Replay, folder: Path, headings: tuple[Array, floa
 
         headings = likeliest(log, config)
     tables = open_log(log)
+    config = _of_unit_length(config, tables)
     model = Model(config.orbit) if config.orbit is not None else None
     built = {sensor.name: channel(sensor, model) for sensor in config.sensors}
     by_gyro = config.filter.kind in DRIVEN_BY_GYRO and any(s.kind == "gyro" for s in config.sensors)
@@ -158,6 +160,21 @@ def connect(log: Path, config: Replay, folder: Path, headings: tuple[Array, floa
     session = Session(config, feeds, streams, correcting, filter_, results, runner, track, dropped, model)
     session.pairing = Pairing(config, streams) if paired else None
     return session
+
+
+def _of_unit_length(config: Replay, tables: dict[str, Table]) -> Replay:
+    """Return the configuration with `normalize` where the directions of a sensor have unit length already."""
+    sensors = []
+    for s in config.sensors:
+        if s.kind == "vector" and not s.normalize:
+            table = pick(tables, s.table, f"sensors.{s.name}.table")
+            first = next(table.chunks(list(s.columns), [], CHUNK_ROWS), {}) if {*s.columns} <= {*table.columns} else {}
+            length = np.linalg.norm([first[name] for name in s.columns], axis=0) if first else np.zeros(0)
+            whole = np.isfinite(length)
+            unit = whole.any() and float(np.median(np.abs(length[whole] - 1.0))) < ROUNDED_LENGTH
+            s = s.model_copy(update={"normalize": True}) if unit else s
+        sensors.append(s)
+    return config.model_copy(update={"sensors": tuple(sensors)})
 
 
 def _filter(config: Replay, built: dict[str, Channel], tables: dict[str, Table]) -> Any:

@@ -10,7 +10,7 @@ from gnc import dual_quaternion, quaternion
 from gnc.errors import InputError
 from gnc.estimators.initialise import triad
 from gnc.models.pose_body import PoseState
-from gnc.models.sensors import FineSunSensor, Magnetometer, RelativePose, StarTracker, VectorSensor
+from gnc.models.sensors import FineSunSensor, Magnetometer, RelativePose, StarTracker, UnitDirection, VectorSensor
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay.config import Start
 from gnc.scenarios.replay.driven import First
@@ -78,6 +78,7 @@ class Starter:
 
 def _direction(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, float] | None:
     """Return unit vectors in body and inertial axes, and the noise as an angle."""
+    sensor = sensor.of if isinstance(sensor, UnitDirection) else sensor
     if isinstance(sensor, VectorSensor):
         return z / np.linalg.norm(z), sensor.r_I, float(np.radians(sensor.sigma_deg))
     if isinstance(sensor, FineSunSensor):

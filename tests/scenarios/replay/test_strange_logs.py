@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from gnc import quaternion
 from gnc.errors import InputError
+from gnc.scenarios.logs.log_writer import write_log
 from tests.estimators.imu_motion import motion
-from tests.scenarios.replay.flights import replayed
+from tests.scenarios.replay.flights import named, names, replayed
 
 LOG = 'log = { time = "t" }'
 TRUTH = 'truth = { columns = "q", order = "wxyz" }\nscore = { mask = "moves" }'
@@ -118,3 +120,27 @@ def test_nanoseconds_called_seconds_are_refused(tmp_path):
     np.savez(tmp_path / "log.npz", **nanoseconds(columns()))
     with pytest.raises(InputError, match="time_unit: rows are 1.* s apart"):
         replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
+
+
+def test_normalised_directions_count_two_numbers_and_their_exact_noise_is_not_called_too_large(tmp_path):
+    """3000 directions of unit length: NIS in the band of two; with three numbers it is 2 of 3 and sigma is doubted."""
+    rng, n, sigma = np.random.default_rng(8), 3000, np.radians(0.5)
+    q = quaternion.from_euler321(0.5 * np.sin(np.outer(np.arange(n), [0.01, 0.013, 0.017])))
+    w = np.zeros((n, 3))
+    w[:-1] = quaternion.log(quaternion.mul(quaternion.conj(q[:-1]), q[1:]))
+    columns = {"t": np.arange(n, dtype=float), **named("w", w + 1e-4 * rng.standard_normal((n, 3)))}
+    toml = f'[log]\ntime = "t"\n[filter]\nkind = "gyro-mekf"\n[[sensors]]\nkind = "gyro"\ncolumns = {names("w", 3)}\n'
+    toml += 'unit = "rad/s"\narw = 1e-4\n'
+    for i, r_I in enumerate(np.eye(3)[:2]):
+        z = quaternion.inverse_rotate(q, r_I) + sigma * rng.standard_normal((n, 3))
+        columns |= named(f"s{i}", z / np.linalg.norm(z, axis=1, keepdims=True))
+        toml += f'[[sensors]]\nname = "s{i}"\nkind = "vector"\ncolumns = {names(f"s{i}", 3)}\nsigma_deg = 0.5\n'
+        toml += f"reference = {r_I.tolist()}\n"
+    write_log(tmp_path / "log.npz", {"": columns})
+    _, outcome = replayed(tmp_path / "log.npz", toml, tmp_path / "out")
+    for name in ("s0", "s1"):
+        found = outcome["sensors"][name]
+        assert found["size"] == 2
+        low, high = chi2.ppf([5e-5, 1.0 - 5e-5], 2 * found["used"]) / found["used"]
+        assert low < found["nis"] < high
+    assert not [hint for hint in outcome["hints"] if "noise" in hint]
