@@ -64,8 +64,8 @@ class Unloading(Section):
     """The actuator that does it: magnetorquers, or thrusters."""
     gain_per_s: Positive = 1e-3
     """Fraction of the wheels' momentum beyond `bias_Nms` that is taken away per second."""
-    bias_Nms: Vector3 = (0.0, 0.0, 0.0)
-    """Momentum that the wheels keep, body axes; it stiffens the body."""
+    bias_Nms: Vector3 | Literal["entry"] = (0.0, 0.0, 0.0)
+    """Momentum that the wheels keep, body axes; it stiffens the body. "entry": what they have when the mode begins."""
 
     @model_validator(mode="before")
     @classmethod

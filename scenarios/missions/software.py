@@ -38,6 +38,7 @@ class Command(NamedTuple):
     entered_s: Array  # (trials,) when the mode began
     wanted: Array  # (trials, 4 or 8) the attitude or pose that is asked for; NaN: none
     longest_s: Array  # (trials, guards) the longest time for which each guard has held so far
+    kept_B: Array  # (trials, 3) momentum that unloading leaves to the wheels [N m s]; (trials, 0): nothing unloads
 
 
 class Memory(NamedTuple):
@@ -50,6 +51,7 @@ class Memory(NamedTuple):
     errors: Array  # (trials, 2) believed attitude and position against what was wanted [deg, m]; (trials, 0): unused
     guidance: tuple[Any, ...]  # of each mode
     laws: tuple[Any, ...]  # of each mode
+    kept_B: Array  # (trials, 3) momentum that unloading leaves to the wheels [N m s]; (trials, 0): nothing unloads
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,7 @@ class CraftSoftware:
         for mode in self.modes:
             found |= getattr(mode.guidance, "signals", {})
         found |= {"pointing_error_deg": POINTING} if self.wanted else {}
-        return found | ({} if self._unloader is None else {"momentum_excess_Nms": EXCESS})
+        return found | ({"momentum_excess_Nms": EXCESS} if self._unloads else {})
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
         """Return the memory before the first command, in the first mode."""
@@ -107,7 +109,9 @@ class CraftSoftware:
         laws = tuple(_started(m.law, (trials,)) for m in self.modes)
         none, held = np.zeros(trials), np.zeros((trials, len(self.guards)))
         errors = np.full((trials, 2), np.nan) if self._judges_errors else np.zeros((trials, 0))
-        return Memory(none, none.copy(), held, held.copy(), errors, guidance, laws)
+        unloading = next((mode for mode in self.modes if mode.unload is not None), self.modes[0])
+        kept = self._kept(unloading, report, np.zeros((trials, 3 if self._unloads else 0)))
+        return Memory(none, none.copy(), held, held.copy(), errors, guidance, laws, kept)
 
     @property
     def _judges_errors(self) -> bool:
@@ -116,8 +120,9 @@ class CraftSoftware:
     def idle(self, trials: int) -> Command:
         """Return the commands of actuators that do nothing."""
         none = np.zeros(trials)
-        held = np.zeros((trials, len(self.guards)))
-        return Command(*self._nothing((trials,)), none, none.copy(), np.full((trials, self.wanted), np.nan), held)
+        held, kept = np.zeros((trials, len(self.guards))), np.zeros((trials, 3 if self._unloads else 0))
+        wanted = np.full((trials, self.wanted), np.nan)
+        return Command(*self._nothing((trials,)), none, none.copy(), wanted, held, kept)
 
     def _nothing(self, lead: tuple[int, ...]) -> tuple[tuple[Array, ...]]:
         return (tuple(np.zeros((*lead, size)) for size in self.sizes.values()),)
@@ -130,20 +135,22 @@ class CraftSoftware:
         if self.guards:
             memory = self._changed(estimate, belief, report, t, memory)
         lead, guidance, laws = np.shape(memory.mode), list(memory.guidance), list(memory.laws)
+        kept = memory.kept_B
         asked: Any = (*self._nothing(lead), np.full((*lead, self.wanted), np.nan))
         for i, mode in enumerate(self.modes):
-            given = mode, estimate, report, t, guidance[i], laws[i], left_out, memory.mode
+            given = mode, estimate, report, t, guidance[i], laws[i], left_out, memory.mode, kept
             here = mode.holds(memory.mode)
             if self.guards:
                 changed = here & (before != memory.mode)
-                begun: Any = guidance[i], laws[i]
+                begun: Any = guidance[i], laws[i], kept
                 if len(self.modes) > 1:
                     fresh = changed & ~mode.holds(before) if mode.legs else changed
-                    begun = when(fresh, self._begun, (mode, estimate, report, lead), begun)
+                    begun = when(fresh, self._begun, (mode, estimate, report, lead, kept), begun)
                 if mode.legs:
                     leg, enter = memory.mode - float(mode.places[0]), mode.guidance.enter  # type: ignore[union-attr]
-                    begun = when(changed, enter, (begun[0], leg, estimate), begun[0]), begun[1]
-                given = mode, estimate, report, t, *begun, left_out, memory.mode
+                    begun = when(changed, enter, (begun[0], leg, estimate), begun[0]), *begun[1:]
+                *begun, kept = begun
+                given = mode, estimate, report, t, *begun, left_out, memory.mode, kept
             if len(self.modes) == 1:
                 asked, guidance[i], laws[i] = self._of_mode(*given)
                 continue
@@ -151,12 +158,19 @@ class CraftSoftware:
         effectors, wanted = asked
         if self._judges_errors:
             memory = memory._replace(errors=machine.errors(wanted, estimate))
-        memory = memory._replace(guidance=tuple(guidance), laws=tuple(laws))
-        return Command(effectors, memory.mode, memory.entered_s, wanted, memory.longest_s), memory
+        memory = memory._replace(guidance=tuple(guidance), laws=tuple(laws), kept_B=kept)
+        return Command(effectors, memory.mode, memory.entered_s, wanted, memory.longest_s, kept), memory
 
-    def _begun(self, mode: ModeRun, estimate: Any, report: Report, lead: tuple[int, ...]) -> tuple[Any, Any]:
-        """Return what guidance and law of a mode remember when it begins."""
-        return () if mode.guidance is None else mode.guidance.start(estimate, report), _started(mode.law, lead)
+    def _begun(
+        self, mode: ModeRun, estimate: Any, report: Report, lead: tuple[int, ...], kept_B: Array
+    ) -> tuple[Any, Any, Array]:
+        """Return what guidance and law of a mode remember when it begins, and the momentum left to the wheels."""
+        guidance = () if mode.guidance is None else mode.guidance.start(estimate, report)
+        return guidance, _started(mode.law, lead), self._kept(mode, report, kept_B)
+
+    def _kept(self, mode: ModeRun, report: Report, before_B: Array) -> Array:
+        """Return the momentum left to the wheels from the beginning of a mode on; without unloading as before."""
+        return before_B if mode.unload is None else _wide(mode.unload.kept(report), before_B[..., 0])
 
     def _of_mode(
         self,
@@ -168,6 +182,7 @@ class CraftSoftware:
         law: Any,
         out: Mapping[int, Array],
         like: Array,
+        kept_B: Array,
     ) -> tuple[Any, Any, Any]:
         """Return what one mode commands and wants, and the memories of its guidance and law."""
         reference = None
@@ -178,7 +193,7 @@ class CraftSoftware:
         shared = mode.shares
         commands = [shared[k](demand, estimate, out.get(k)) if k in shared else None for k in range(len(self.sizes))]
         if mode.unload is not None:
-            commands = mode.unload.added(commands, estimate, report, out)
+            commands = mode.unload.added(commands, estimate, report, out, kept_B)
         (idle,) = self._nothing(lead)
         given = tuple(z if u is None else _wide(u, like) for u, z in zip(commands, idle, strict=True))
         aim = None if reference is None else _aim(mode.guidance, guidance, reference)
@@ -217,9 +232,9 @@ class CraftSoftware:
         return machine.value(name, estimate, report, now, memory.entered_s)
 
     @property
-    def _unloader(self) -> Unloader | None:
-        """What unloads the wheels, in the first mode that does."""
-        return next((mode.unload for mode in self.modes if mode.unload is not None), None)
+    def _unloads(self) -> bool:
+        """Tell whether wheels are unloaded in any mode."""
+        return any(mode.unload is not None for mode in self.modes)
 
     def observe(self, command: Command, truth: Any, report: Report, t: float) -> dict[str, Array]:
         """Return mode, time in it, and how far the craft is from what is asked for."""
@@ -228,8 +243,8 @@ class CraftSoftware:
             found["guard_s"] = command.longest_s
         if self.wanted:
             found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
-        if self._unloader is not None:
-            found["momentum_excess_Nms"] = report.rho_B - self._unloader.bias_B
+        if self._unloads:
+            found["momentum_excess_Nms"] = report.rho_B - command.kept_B
         return found
 
     def watch(self, command: Command, view: View) -> dict[str, Array]:

@@ -23,21 +23,27 @@ class Unloader(NamedTuple):
     """What takes momentum out of the wheels."""
 
     law: MomentumUnloading
-    bias_B: Array
+    bias_B: Array | None  # that the wheels keep; None: what they have when the mode begins
     torquers: TorquerSet | None  # None: thrusters
     actuator: int  # place among the actuators
     wheels: int
     by: Share | None  # of the thrusters
     share: Share  # of the wheels, which make up for what unloads them
 
-    def added(self, commands: list[Any], estimate: Any, report: Report, out: Mapping[int, Array]) -> list[Any]:
+    def kept(self, report: Report) -> Array:
+        """Return the momentum that the wheels keep in a mode that begins now: handed over from the mode before."""
+        return report.rho_B if self.bias_B is None else self.bias_B + 0.0 * report.rho_B
+
+    def added(
+        self, commands: list[Any], estimate: Any, report: Report, out: Mapping[int, Array], kept_B: Array
+    ) -> list[Any]:
         """Return the commands with unloading at work: the body must feel nothing."""
         if self.torquers is None:
-            wanted_B = -self.law.gain[..., None] * (report.rho_B - self.bias_B)
+            wanted_B = -self.law.gain[..., None] * (report.rho_B - kept_B)
             assert self.by is not None
             made, torque_B = self.by(wanted_B, estimate, out.get(self.actuator)), wanted_B
         else:
-            made = self.law.command(report.rho_B, estimate.B_B, self.bias_B)
+            made = self.law.command(report.rho_B, estimate.B_B, kept_B)
             made = self.torquers.torquers.dipole_B(made)
             torque_B = torque(made, estimate.B_B)
             if commands[self.actuator] is not None:  # torquers that make a part of the demand too
@@ -63,7 +69,8 @@ def unloader(unload: Unloading | None, known: Known) -> Unloader | None:
         raise InputError("unload: needs a magnetometer, which tells what the torquers can do")
     share = shares(known.effectors, wheels[:1], "torque", partial=True)[wheels[0]]
     push = None if magnetic else shares(known.effectors, [unload.by], "torque")[unload.by]
-    law, bias = MomentumUnloading(gain=unload.gain_per_s), np.array(unload.bias_Nms)
+    law = MomentumUnloading(gain=unload.gain_per_s)
+    bias = None if unload.bias_Nms == "entry" else np.array(unload.bias_Nms)
     return Unloader(
         law, bias, by if isinstance(by, TorquerSet) else None, places[unload.by], places[wheels[0]], push, share
     )

@@ -346,3 +346,30 @@ def test_thrusters_empty_the_wheels_while_these_keep_the_body_still():
     excess = np.linalg.norm(flight.signals["sat.momentum_excess_Nms"].values, axis=-1)
     assert (excess[:, -1] < 0.1 * excess[:, 0]).all() and flight.verdict.ok
     assert np.linalg.norm(flight.signals["sat.pointing_error_deg"].values[:, -1], axis=-1).max() < 0.3
+
+
+def test_the_wheels_momentum_is_handed_over_to_a_mode_that_keeps_what_it_finds():
+    wheels = {"kind": "reaction-wheels", "start_Nms": 0.02}
+    thrusters = {"kind": "thrusters", "thrust_N": 0.02, "minimum_on_s": 0.02}
+    mode = {"law": "pd", "to": ["wheels"], "guidance": {"kind": "pointing", "at": "nadir"}}
+    start = {"about": "reference", "attitude_sigma_deg": 1.0, "rate_sigma_deg_s": 0.01}
+
+    def flown(bias_Nms):
+        later = {**mode, "unload": {"by": "thrusters", "gain_per_s": 0.02, "bias_Nms": bias_Nms}}
+        software = {"navigation": {"kind": "known"}, "modes": {"nadir": mode, "later": later}}
+        changes = {
+            "run": {"duration_s": 300.0, "record_s": 10.0},
+            "craft": {"sat": {"start": start, "actuators": {"wheels": wheels, "thrusters": thrusters}}},
+            "software": {"sat": software | {"timeline": [{"at_s": 50.0, "mode": "later"}]}},
+        }
+        base = Mission.like("pointing", changes)
+        return base.model_copy(update={"requirements": {"books": base.requirements["books"]}}).fly(3, SEED).signals
+
+    axes = read("pointing").craft["sat"].actuators["wheels"].belief()
+    kept, emptied = flown("entry"), flown([0.0, 0.0, 0.0])
+    before, at_the_end = (axes.momentum_B(kept["sat.wheels.momentum_Nms"].values[:, k]) for k in (5, -1))
+    moved = np.linalg.norm(at_the_end - before, axis=-1) / np.linalg.norm(before, axis=-1)
+    left = np.linalg.norm(axes.momentum_B(emptied["sat.wheels.momentum_Nms"].values[:, -1]), axis=-1)
+    assert (moved < 0.1).all() and (left < 0.1 * np.linalg.norm(before, axis=-1)).all()
+    excess = kept["sat.momentum_excess_Nms"].values
+    np.testing.assert_allclose(excess[:, -1], at_the_end - before, atol=1e-3 * np.linalg.norm(before))
