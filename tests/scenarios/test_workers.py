@@ -1,4 +1,4 @@
-"""Missions with modes and faults, alone on two workers and together in one process: the same bits in every number."""
+"""Missions, alone on two workers and together in one process: the same bits in every number."""
 
 import csv
 
@@ -7,7 +7,7 @@ import pytest
 
 from gnc.config.settings import override
 from gnc.scenarios import cli
-from gnc.scenarios.missions.load import read
+from gnc.scenarios.missions.load import builtin, read
 
 # Modes, time lines, faults and their dispersed times, brought into a minute.
 FORMS = {
@@ -92,21 +92,46 @@ books = {{ signal = "{craft}.momentum_gap", at_most = 1e-9 }}
 FAST = ("wheel-failure", "thruster-pointing")
 
 
+def on_workers(path, tmp_path, seed):
+    """Return the numbers that two workers found for each of the trials, a chunk each, by the requirement's name."""
+    table = tmp_path / "table.csv"
+    given = ["monte-carlo", str(path), "--seed", str(seed), "--workers", "2", "--chunk", "1", "--export", str(table)]
+    assert cli.main([*given, "--out", str(tmp_path / "mc")]) in (0, 1)
+    rows = list(csv.DictReader(table.open()))
+    return {key.split(".")[-1]: [row[key] for row in rows] for key in rows[0]}
+
+
 @pytest.mark.parametrize("name", [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in FORMS])
 def test_workers_change_no_bit(name, tmp_path, capsys):
-    path, table = tmp_path / f"{name}.toml", tmp_path / "table.csv"
+    path = tmp_path / f"{name}.toml"
     path.write_text(COMMON.format(name=name, craft="chaser" if "rendezvous" in name else "sat") + FORMS[name])
-    given = ["monte-carlo", str(path), "--seed", "5", "--workers", "2", "--chunk", "1", "--export", str(table)]
-    assert cli.main([*given, "--out", str(tmp_path / "mc")]) in (0, 1)
-    capsys.readouterr()
-    rows = list(csv.DictReader(table.open()))
-    together = read(str(path)).fly(4, 5).verdict
+    apart, together = on_workers(path, tmp_path, 5), read(str(path)).fly(4, 5).verdict
     assert {"turned_deg", "modes", "known_deg", "books"} <= set(together.per_trial)
     for key, values in together.per_trial.items():
-        column = next(c for c in rows[0] if c.split(".")[-1] == key)
-        np.testing.assert_array_equal([float(row[column]) for row in rows], values, err_msg=key)
-    seen = {row[next(c for c in rows[0] if c.endswith("modes"))] for row in rows}
-    assert seen != {"0.0"} and len({row[next(c for c in rows[0] if c.endswith("turned_deg"))] for row in rows}) == 4
+        np.testing.assert_array_equal([float(x) for x in apart[key]], values, err_msg=key)
+    assert set(apart["modes"]) != {"0.0"} and len(set(apart["turned_deg"])) == 4
+
+
+DURATION_S = {"attitude-only": 60, "tumble-capture": 320, "separation": 140}  # others 20 s
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(builtin()))
+def test_every_signal_of_every_mission_has_the_same_bits_on_workers(name, tmp_path):
+    duration_s = DURATION_S.get(name, 20)
+    short = override(read(name), [f"run.duration_s={duration_s}", f"run.record_s={10 if name in DURATION_S else 2}"])
+    flown = short.fly(3, 6).signals.items()
+    signals = [key for key, x in flown if x.dims[:2] == ("trial", "time") and "labels" not in x.attrs]
+    lines = [f'base = "{name}"', 'remove = ["requirements"]', "[run]", "trials = 3", f"duration_s = {duration_s}.0"]
+    lines += ["record_s = 10.0" if name in DURATION_S else "record_s = 2.0", "[requirements]"]
+    lines += [f's{k} = {{ signal = "{key}", statistic = "rms" }}' for k, key in enumerate(signals)]
+    path = tmp_path / "all.toml"
+    path.write_text("\n".join(lines))
+    apart, together = on_workers(path, tmp_path, 6), read(str(path)).fly(3, 6).verdict.per_trial
+    assert set(together) >= {f"s{k}" for k in range(len(signals))} and len(signals) > 10
+    for key, values in together.items():
+        np.testing.assert_array_equal([float(x) for x in apart[key]], values, err_msg=signals[int(key[1:])])
+    assert any(len(set(values)) == 3 for values in together.values())
 
 
 @pytest.mark.slow
