@@ -13,6 +13,7 @@ from gnc import check, quaternion
 from gnc.batch import batched, maximum, minimum, where
 from gnc.config import NonNegative, Positive
 from gnc.draws import Draws
+from gnc.errors import InputError
 from gnc.linalg import array
 from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.parameters import between, each, limit, store
@@ -78,8 +79,16 @@ class StarTracker:
         store(self, _limits=(np.radians(self.max_rate_deg_s), np.cos(clear)))
         store(self, _R=self._sigma[..., None] ** 2 * np.eye(3))
 
+    @property
+    def _blinded(self) -> bool:
+        """Tell whether the Sun, the Earth or the Moon can blind it."""
+        lit = np.any(self.sun_exclusion_deg > 0.0) or np.any(self.moon_exclusion_deg > 0.0)
+        return bool(lit or np.any(self.earth_exclusion_deg > -180.0))
+
     def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
         """Measure the attitude; bias is a misalignment in place of the tracker's own."""
+        if env is None and self._blinded:
+            raise InputError("env: None; a tracker with exclusion angles needs sun_I, shadow, r_I and moon_I")
         motion, sun = (attitude(truth), rate(truth)), NO_SUN if env is None else (env.sun_I, env.shadow)
         z, valid = _measure(*motion, self._mounted(bias), self._sigma, *self._limits, *sun, noise)
         if np.any(self.earth_exclusion_deg > -180.0):

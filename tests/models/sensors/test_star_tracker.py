@@ -50,6 +50,14 @@ def test_it_is_valid_when_slow_and_away_from_the_sun(rate_deg_s, angle_deg, shad
     assert (z[~valid] == 0.0).all() and (z[valid] != 0.0).all()
 
 
+def test_without_exclusion_no_environment_is_needed_and_with_it_one_is_asked_for() -> None:
+    free = StarTracker(rate_hz=1.0, sigma_arcsec=20.0)
+    assert free.measure(AttitudeState(LEVEL, np.zeros(3)), None, np.zeros(3)).valid
+    for angle in ("sun_exclusion_deg", "earth_exclusion_deg", "moon_exclusion_deg"):
+        with pytest.raises(InputError, match="^env: "):
+            replace(free, **{angle: 10.0}).measure(AttitudeState(LEVEL, np.zeros(3)), None, np.zeros(3))
+
+
 def test_the_residual_of_an_invalid_measurement_is_zero() -> None:
     x, env = Case(STARS, "attitude").world()
     np.testing.assert_array_equal(STARS.residual(np.zeros(4), STARS.predict(x, env).z), 0.0)
