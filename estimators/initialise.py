@@ -14,9 +14,8 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, where
-from gnc.errors import InputError
 from gnc.linalg import array, block, cross, det3, identity, inv3, zeros
-from gnc.models.sensors import FineSunSensor, Magnetometer, VectorSensor
+from gnc.models.sensors import CoarseSunSensor, FineSunSensor, Magnetometer, VectorSensor
 
 Array = Any
 
@@ -114,15 +113,29 @@ def attitude_covariance(C_attitude, sigma_rate):
     return block([[C_attitude, zeros(3, 3)], [zeros(3, 3), (sigma_rate * sigma_rate) * identity(3)]])
 
 
+VECTOR_SENSORS = VectorSensor, FineSunSensor, CoarseSunSensor, Magnetometer
+
+
 def observed_vector(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, Array]:
     """Return the vector of a measurement in body axes, the one it is of in inertial axes, and its noise as an angle."""
+    return in_body(sensor, z), *known_vector(sensor, env)
+
+
+def in_body(sensor: Any, z: Array) -> Array:
+    """Return the vector of a measurement in body axes."""
+    return z if isinstance(sensor, VectorSensor) else sensor.in_body(z)
+
+
+def known_vector(sensor: Any, env: Any) -> tuple[Array, Array]:
+    """Return the vector that a sensor measures, in inertial axes, and its noise as an angle [rad]."""
     if isinstance(sensor, VectorSensor):
-        return z, sensor.r_I, np.radians(sensor.sigma_deg)
+        return sensor.r_I, np.radians(sensor.sigma_deg)
     if isinstance(sensor, FineSunSensor):  # a horizon sensor too
-        return sensor.in_body(z), sensor.aim(env)[0], np.radians(sensor.sigma_deg)
-    if isinstance(sensor, Magnetometer):
-        return sensor.in_body(z), env.B_I, _angle(np.radians(sensor.sigma_deg), sensor.sigma_T, env.B_I)
-    raise InputError(f"{type(sensor).__name__}: measures no vector; give a magnetometer, sun sensor or direction")
+        return sensor.aim(env)[0], np.radians(sensor.sigma_deg)
+    if isinstance(sensor, CoarseSunSensor):
+        return env.sun_I, sensor.sigma
+    assert isinstance(sensor, Magnetometer)
+    return env.B_I, _angle(np.radians(sensor.sigma_deg), sensor.sigma_T, env.B_I)
 
 
 def stacked(seen: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:

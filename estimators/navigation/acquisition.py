@@ -14,7 +14,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import as_numbers, batched, when, where
-from gnc.estimators.initialise import attitude_covariance, observed_vector, quest, stacked, triad
+from gnc.estimators.initialise import attitude_covariance, in_body, known_vector, quest, stacked, triad
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.craft.base import Report
@@ -39,8 +39,8 @@ class Search(NamedTuple):
     filter: Any  # means nothing before `since`
     since: Array  # (trials,) when the filter began; NaN: not yet [s]
     rho_B: Array  # (trials, 3) momentum of the wheels as last told [N m s]
-    z: Array  # (trials, 3) the watched vector as last measured, NaN before
-    others: tuple[Array, ...]  # (trials, 3) the other vectors as last measured, NaN where not in sight; for QUEST
+    b_B: Array  # (trials, 3) the watched vector as last measured, body axes, NaN before
+    others: tuple[Array, ...]  # (trials, 3) the others likewise, NaN where not in sight; for QUEST
     mean_B: Array  # (trials, 3) its average, body axes, NaN before
     quiet_s: Array  # (trials,) for how long it has turned slowly
     longest_s: Array  # (trials,) and the longest of such times
@@ -102,37 +102,41 @@ class Acquisition:
             heard = _begun(as_numbers(heard), belief.since) != 0.0
         return self.inner.update(belief.filter, name, Measurement(measurement[0], heard), t)
 
-    def _seen(self, name: str, z: Array, t: Any) -> tuple[Array, Array, Array]:
-        """Return a measured vector, body axes, what it is of, inertial axes, and its noise as an angle."""
-        return observed_vector(self.inner.known.sensors[name], z, self.inner.known.sky.at(t))
+    def _in_body(self, name: str, measurement: Measurement) -> Array:
+        """Return a measured vector, body axes."""
+        return in_body(self.inner.known.sensors[name], measurement[0])
 
-    def _weighed(self, name: str, z: Array, t: Any) -> tuple[Array, Array, Array]:
+    def _known(self, name: str, t: Any) -> tuple[Array, Array]:
+        """Return what a measured vector is of, inertial axes, and its noise as an angle."""
+        return known_vector(self.inner.known.sensors[name], self.inner.known.sky.at(t))
+
+    def _weighed(self, name: str, b_B: Array, t: Any) -> tuple[Array, Array, Array]:
         """Return a vector for QUEST; one that is not in sight has next to no weight."""
-        b_B, r_I, sigma = self._seen(name, z, t)
+        r_I, sigma = self._known(name, t)
         return _weight(b_B, r_I, np.asarray(sigma, float))
 
     def _watch(self, belief: Search, measurement: Measurement, t: Any) -> Search:
         """Note the watched vector, and for how long it has turned slowly."""
-        z, valid = measurement[0], as_numbers(measurement[1])
+        seen_B, valid = self._in_body(self.watched, measurement), as_numbers(measurement[1])
         numbers = 1.0 - float(np.exp(-self.period_s / MEMORY_S)), MEMORY_S, self.quiet_rate, self.period_s
-        seen_B, _, _ = self._seen(self.watched, z, t)
-        state = belief.z, belief.mean_B, belief.quiet_s, belief.longest_s
-        z, mean_B, quiet_s, longest_s = _watched(z, seen_B, valid, *state, *numbers)
-        return belief._replace(z=z, mean_B=mean_B, quiet_s=quiet_s, longest_s=longest_s)
+        state = belief.b_B, belief.mean_B, belief.quiet_s, belief.longest_s
+        b_B, mean_B, quiet_s, longest_s = _watched(seen_B, valid, *state, *numbers)
+        return belief._replace(b_B=b_B, mean_B=mean_B, quiet_s=quiet_s, longest_s=longest_s)
 
     def _begin(self, belief: Search, name: str, measurement: Measurement, t: Any) -> Search:
         """Start the filter where the watched vector is quiet and the other in sight, at an angle."""
-        seen = {name: self._seen(name, measurement[0], t), self.watched: self._seen(self.watched, belief.z, t)}
-        pair = [seen[one] for one in self.vectors if one in seen]
+        mine_B = self._in_body(name, measurement)
+        seen_B = {name: mine_B, self.watched: belief.b_B}
+        pair = [(seen_B[one], *self._known(one, t)) for one in self.vectors if one in seen_B]
         (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = pair
         valid = as_numbers(measurement[1])
         ready = _ready(valid, belief.since, belief.quiet_s, self.quiet_s, b_1, b_2) > 0.0
         if self.by_quest:
             k = self._others.index(name)
-            others = (*belief.others[:k], _in_sight(measurement[0], valid), *belief.others[k + 1 :])
+            others = (*belief.others[:k], _in_sight(mine_B, valid), *belief.others[k + 1 :])
             belief = belief._replace(others=others)
-            readings = zip((self.watched, *self._others), (belief.z, *others), strict=True)
-            all_ = [self._weighed(one, z, t) for one, z in readings]
+            readings = zip((self.watched, *self._others), (belief.b_B, *others), strict=True)
+            all_ = [self._weighed(one, b_B, t) for one, b_B in readings]
             given: Any = stacked(all_), belief.rho_B
         else:
             given = (b_1, b_2, r_1, r_2, sigma_1, sigma_2), belief.rho_B
@@ -192,9 +196,9 @@ def _hidden(unknown: Array, value: Array) -> Array:
 
 
 @batched("(3),()->(3)")
-def _in_sight(z, valid):
+def _in_sight(b_B, valid):
     """Return a measured vector, NaN where it is not valid."""
-    return where(valid > 0.0, z, np.nan)
+    return where(valid > 0.0, b_B, np.nan)
 
 
 @batched("(3),(3),()->(3),(3),()")
@@ -235,8 +239,8 @@ def _since(ready, t, since):
     return where(ready > 0.0, t, since)
 
 
-@batched("(3),(3),(),(3),(3),(),(),(),(),(),()->(3),(3),(),()")
-def _watched(z, b_B, valid, z_before, mean_before, quiet_s, longest_s, gain, memory_s, quiet_rate, period_s):
+@batched("(3),(),(3),(3),(),(),(),(),(),()->(3),(3),(),()")
+def _watched(b_B, valid, before, mean_before, quiet_s, longest_s, gain, memory_s, quiet_rate, period_s):
     """Return the vector, its average and the quiet times after a measurement; one that is not valid changes nothing."""
     there = valid > 0.0
     mean = where((mean_before[0] != mean_before[0]) & there, b_B, mean_before)
@@ -244,7 +248,7 @@ def _watched(z, b_B, valid, z_before, mean_before, quiet_s, longest_s, gain, mem
     slow = away @ away < (memory_s * quiet_rate) ** 2 * (b_B @ b_B)
     quiet = where(there, where(slow, quiet_s + period_s, 0.0), quiet_s)
     longest = where(quiet > longest_s, quiet, longest_s)
-    return where(there, z, z_before), where(there, mean + gain * away, mean_before), quiet, longest
+    return where(there, b_B, before), where(there, mean + gain * away, mean_before), quiet, longest
 
 
 @batched("(),(),(),(),(3),(3)->()")

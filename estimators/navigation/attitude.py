@@ -14,7 +14,7 @@ from gnc.config import NonNegative, Positive, Section
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.attitude_belief import inertial_error
-from gnc.estimators.initialise import attitude_covariance, observed_vector, quest, stacked, triad
+from gnc.estimators.initialise import VECTOR_SENSORS, attitude_covariance, observed_vector, quest, stacked, triad
 from gnc.estimators.navigation.acquisition import Acquisition, TrackerAcquisition
 from gnc.estimators.navigation.base import Estimate
 from gnc.history import Signal
@@ -162,6 +162,10 @@ class AttitudeKnowledge(Section):
             raise InputError(
                 f"start.vectors = {list(self.vectors)}: give the names of {number} sensors; there are {there}"
             )
+        for name in self.vectors:
+            if not isinstance(sensors[name], VECTOR_SENSORS):
+                there = ", ".join(one for one, sensor in sensors.items() if isinstance(sensor, VECTOR_SENSORS))
+                raise InputError(f"start.vectors: {name} measures no vector; {there or 'no sensor'} would")
         return self.vectors
 
     def search(self, navigation: AttitudeNavigation, start: Any, more: Mapping[str, Any]) -> Acquisition:

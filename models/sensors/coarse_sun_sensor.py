@@ -15,7 +15,7 @@ from gnc import check, quaternion
 from gnc.batch import Kernel, batched, maximum, where
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
-from gnc.linalg import array, cross
+from gnc.linalg import array, cross, identity, solve3, zeros
 from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.parameters import between, each, store, unit_vectors
 from gnc.models.sensors.error_state import attitude, columns, padded
@@ -25,6 +25,8 @@ from gnc.models.sensors.validity import reading
 
 Array = Any
 
+LIT_SIGMAS = 3.0  # of its noise, above which a photodiode counts as lit at first
+RIDGE = 1e-9  # of the normal equations: components that no photodiode sees are zero
 SIX_FACES = ((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0))
 
 
@@ -99,6 +101,10 @@ class CoarseSunSensor:
         """Return the difference."""
         return z - z_predicted
 
+    def in_body(self, z: Array) -> Array:
+        """Return the direction of the Sun by least squares over the photodiodes that are lit, body axes."""
+        return _direction(self.noise_size)(z, self.normals_B, self.scale, self.bias, self.sigma)
+
 
 def _factors(cosines, scale, shadow):
     """Return the currents as factors of the cosines: zero of a photodiode that is turned away from the Sun."""
@@ -118,6 +124,33 @@ def _measure(cells: int) -> Kernel:
         return reading(z, lit & (shadow <= max_shadow))
 
     return measure
+
+
+def _least_squares(light, normals_B, lit):
+    """Return the vector s of least squares n . s = light over the photodiodes that are lit."""
+    N, b = RIDGE * identity(3), zeros(3)
+    for cell, normal, there in zip(light, normals_B, lit, strict=True):
+        counts = where(there, 1.0, 0.0)
+        N, b = N + counts * np.outer(normal, normal), b + (counts * cell) * normal
+    return solve3(N, b)
+
+
+@functools.cache
+def _direction(cells: int) -> Kernel:
+    """Return the kernel of the Sun's direction from so many photodiodes."""
+
+    @batched(f"({cells}),({cells},3),({cells}),({cells}),()->(3)")
+    def direction(z, normals_B, scale, bias, sigma):
+        """Return the least squares; where fewer than three look apart, the direction among those that do.
+
+        Noise may light a photodiode that looks away from the Sun: the first direction tells which ones do not.
+        """
+        light = (z - bias) / (1.0 + scale)
+        s_B = _least_squares(light, normals_B, [cell > LIT_SIGMAS * sigma for cell in light])
+        s_B = _least_squares(light, normals_B, [normal @ s_B > 0.0 for normal in normals_B])
+        return s_B / np.sqrt(s_B @ s_B)
+
+    return direction
 
 
 @functools.cache

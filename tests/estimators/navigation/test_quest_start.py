@@ -70,3 +70,15 @@ def test_vectors_that_are_not_in_sight_have_no_weight():
 def test_too_few_vectors_or_too_many_are_refused_in_one_line(setting, says):
     with pytest.raises(InputError, match=says):
         read("pointing", [*SEARCH, setting]).fly(1)
+
+
+def test_a_search_may_use_photodiodes_and_a_sensor_without_a_vector_is_named():
+    cells = [f"{START}.source=search", f'{START}.vectors=["coarse", "magnetometer"]', f"{START}.quiet_s=5.0"]
+    cells += ["craft.sat.sensors.coarse.kind=coarse-sun-sensor", f"{START}.by=triad", f"{START}.watch=magnetometer"]
+    cells += [f"{START}.rate_sigma_deg_s=0.5", "craft.sat.start.attitude_sigma_deg=60.0", "run.duration_s=40.0"]
+    cells += ["software.sat.modes.nadir.law=none", "software.sat.modes.nadir.to=[]", "run.record_s=1.0"]
+    error = np.linalg.norm(flown("pointing", 12, 4, *cells).signals["sat.knowledge_error_deg"].values, axis=-1)
+    assert np.isnan(error[:, :3]).all() and error[:, -1].max() < 5.0
+    gyro = 'craft.sat.sensors.gyro={kind = "gyro"}', f'{START}.vectors=["gyro", "magnetometer"]'
+    with pytest.raises(InputError, match=r"start\.vectors: gyro measures no vector; .*magnetometer"):
+        flown("pointing", 12, 2, *cells, *gyro)

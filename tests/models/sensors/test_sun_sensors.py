@@ -7,6 +7,7 @@ from gnc import quaternion
 from gnc.errors import InputError
 from gnc.models.environment.table import Environment
 from gnc.models.sensors import CoarseSunSensor, FineSunSensor
+from gnc.models.sensors.coarse_sun_sensor import SIX_FACES
 from gnc.models.states import AttitudeState
 from tests.models.sensors.cases import COARSE, FINE, Case, noise
 
@@ -103,3 +104,24 @@ def test_a_dark_photodiode_says_nothing_about_the_attitude() -> None:
 def test_a_wrong_parameter_is_named(sensor, wrong, named) -> None:
     with pytest.raises(InputError, match=f"^{named}: "):
         replace(sensor, **wrong)
+
+
+def test_photodiodes_tell_the_direction_of_the_sun_to_their_noise() -> None:
+    """Six faces, and a tilted set of eight, beside the covariance of least squares over the lit ones."""
+    rng, sigma = np.random.default_rng(21), 0.01
+    q = quaternion.normalize(rng.normal(size=(4000, 4)))
+    tilted = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / np.sqrt(3.0)
+    env = sun_at(np.array(37.0))
+    sun_B = quaternion.inverse_rotate(q, env.sun_I)
+    for normals in (np.array(SIX_FACES), tilted):
+        sensor = CoarseSunSensor(rate_hz=1.0, sigma=sigma, normals_B=normals)
+        z = sensor.measure(AttitudeState(q, np.zeros(3)), env, rng.normal(size=(4000, sensor.noise_size))).z
+        off = np.linalg.norm(sensor.in_body(z) - sun_B, axis=-1)
+        cosines = sun_B @ normals.T
+        clear = ((cosines > 6.0 * sigma) | (cosines < 0.0)).all(axis=-1)  # which ones are lit does not hang on noise
+        lit = cosines[clear] > 0.0
+        covariance = sigma**2 * np.linalg.inv(np.einsum("nk,ki,kj->nij", lit, normals, normals))
+        sun = sun_B[clear]
+        across = np.trace(covariance, axis1=1, axis2=2) - np.einsum("ni,nij,nj->n", sun, covariance, sun)
+        assert clear.mean() > 0.5  # a ratio of chi-square sums over about 3000 directions: 4 sigma is 0.09
+        assert abs(np.mean(off[clear] ** 2 / across) - 1.0) < 0.09 and off.max() < 12.0 * sigma
