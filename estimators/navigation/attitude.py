@@ -25,7 +25,8 @@ from gnc.models.sensors import StarTracker
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
 
-UNKNOWN = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)), np.eye(6)  # before a search ends
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+UNKNOWN = AttitudeState(IDENTITY, np.zeros(3)), np.eye(6)  # before a search ends
 CERTAIN = 1e-6  # [rad, rad/s] at least: a filter without any doubt at the start has nothing to correct
 
 SIGNALS = {
@@ -103,6 +104,13 @@ def _sigma3(C):
     return array([np.sqrt(C[i, i]) for i in range(3)])
 
 
+STARTS = {  # in words
+    "anywhere": "at any attitude",
+    "inertial": "near the inertial axes",
+    "reference": "near what guidance first asks for",
+}
+
+
 class AttitudeKnowledge(Section):
     """What the filter believes before the first measurement, and how sure it is of that."""
 
@@ -130,12 +138,20 @@ class AttitudeKnowledge(Section):
         attitude, rate = self._sigmas(start)
         if self.source in ("triad", "quest"):
             return self._measured(known, truth, rate)
-        C = diagonal([attitude] * 3 + [rate] * 3)
-        if self.source == "inertial" or reference is None:
-            x = AttitudeState(np.array([1.0, 0.0, 0.0, 0.0]), np.radians(getattr(start, "rate_deg_s", np.zeros(3))))
-        else:
-            x = AttitudeState(reference.q_IR, reference.w_R)
-        return x, C
+        near = "inertial" if reference is None else self.source
+        self._meets(getattr(start, "about", near), near)
+        q_IB, w_B = (IDENTITY, 0.0) if near == "inertial" else (reference.q_IR, reference.w_R)
+        x = AttitudeState(q_IB, w_B + np.radians(getattr(start, "rate_deg_s", np.zeros(3))))
+        return x, diagonal([attitude] * 3 + [rate] * 3)
+
+    def _meets(self, about: str, near: str) -> None:
+        """Refuse a first attitude that has nothing to do with that of the craft, unless its error is said."""
+        if about != near and self.attitude_sigma_deg is None:
+            raise InputError(
+                f'start.source = "{self.source}": the craft starts {STARTS[about]}; give '
+                f'{"" if about == "anywhere" else f"{about!r}, "}"triad", "quest", "search" or "tracker", '
+                "or say by attitude_sigma_deg how far off this is"
+            )
 
     def _sigmas(self, start: Any) -> tuple[Array, Array]:
         """Return one sigma of attitude and rate [rad, rad/s]."""
