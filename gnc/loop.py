@@ -149,7 +149,8 @@ class Loop(Generic[Truth, Belief, Command, Report, Memory]):
         """Return a time as a number of ticks."""
         ticks = round(min(seconds / self.h, 2.0**53))
         if abs(seconds / self.h - ticks) > WHOLE * max(1, ticks) or ticks < least:
-            raise InputError(f"{name}: {seconds:.12g} s is not a whole number of truth steps of {self.h:g} s")
+            near = f"{max(ticks, 1) * self.h:.12g} s is, or take a truth step that divides it"
+            raise InputError(f"{name}: {seconds:.12g} s is not a whole number of truth steps of {self.h:g} s; {near}")
         return ticks
 
     def fly(

@@ -19,6 +19,8 @@ from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
 from gnc.typing import Array
 
+UNSURE = 0.02  # of thrust, and of mass and inertia under it: what is usual before a flight
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -53,6 +55,12 @@ class Known:
         if self.nominal.M is None:
             raise InputError(f'craft.{self.craft}: turns only; a law or filter of poses needs kind = "pose"')
         return self.nominal.M
+
+    @property
+    def push_psd(self) -> Array:
+        """Density (6, 6) of what actuators do beside their commands: UNSURE of what they can, over an interval."""
+        most = sum((UNSURE * effector.most for effector in self.effectors.values()), np.zeros(6))
+        return np.diag(most**2 * self.control_s)
 
     def offered(self) -> dict[str, Any]:
         """What an own part may ask for by the names of its constructor's parameters."""

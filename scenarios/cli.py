@@ -110,20 +110,53 @@ Code = Annotated[
 
 
 @app.command("show")
-def _show(name: Name, settings: Settings = None) -> None:
+def _show(
+    name: Name,
+    settings: Settings = None,
+    signals: Annotated[bool, typer.Option("--signals", help="List its signals instead, for requirements.")] = False,
+    as_json: Json = False,
+) -> None:
     """Print the complete file of a mission, to copy and edit, with what is perfect in it."""
+    import tomllib
+
     from gnc.config import dump
+    from gnc.scenarios import display
     from gnc.scenarios.missions.doubts import doubts
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.missions.perfect import perfect
 
     mission = read(name, settings or ())
+    if signals:
+        return _signals(mission, as_json)
+    if as_json:
+        return display.tell(tomllib.loads(dump(mission)))
     print(dump(mission), end="")
     print("\n# What the truth shares with flight software here, or leaves out:")
     for line in perfect(mission):
         print(f"# - {line}")
     for line in doubts(mission):
         print(f"# doubtful: {line}")
+
+
+def _signals(mission: Any, as_json: bool) -> None:
+    """List what can be asked for in requirements."""
+    import numpy as np
+
+    from gnc.scenarios import display
+    from gnc.scenarios.missions import dispersal
+    from gnc.scenarios.missions.build import prepare
+
+    prepared = prepare(dispersal.groups(mission, mission.run.seed, np.zeros(1, int))[0], mission.run.seed)
+    header = "signal", "unit", "what it is"
+    rows = []
+    for name, signal in {**prepared.signals, **prepared.innovations}.items():
+        words = f": {', '.join(signal.labels)}" if signal.labels else ""
+        rows.append((name, signal.unit, f"{signal.about}{words}"))
+    rows += [(f"t_{name}", "s", f"when {name} happened") for name in mission.events]
+    if as_json:
+        display.tell([dict(zip(header, row, strict=True)) for row in rows])
+    else:
+        display.table(f"signals of {mission.name}; conditions also know t, end and eclipse", header, rows)
 
 
 @app.command("parts")

@@ -50,10 +50,11 @@ class DqekfPart(NavigationPart):
     """False: one step of the method between two measurements, however far it turns."""
     torque_psd_Nm2s: NonNegative | None = None
     """Power spectral density of the torque it does not know [N^2 m^2 s]; by default 3.7e-11 rad^2/s^3 times the
-    square of the mean moment of inertia."""
-    force_psd_N2s: NonNegative = 0.0
+    square of the mean moment of inertia, and for own thrusters the square of 2 % of their torque, over a control
+    interval."""
+    force_psd_N2s: NonNegative | None = None
     """Power spectral density of the force it does not know, at the origin, or at the centre of mass of another craft
-    [N^2 s]."""
+    [N^2 s]; by default the square of 2 % of what own thrusters can do, over a control interval; 0 of another craft."""
     inertia_sigma_percent: Percent = 0.0
     """One sigma of the ratios of the inertia before the flight; 0: the filter does not estimate them."""
     bias_sigma_deg_s: NonNegative = 0.0
@@ -104,8 +105,7 @@ class DqekfPart(NavigationPart):
             raise InputError(f'craft.{known.craft}: turns only; a filter of poses needs kind = "pose"')
         if not self.of and any(isinstance(e, WheelSet) for e in known.effectors.values()):
             raise InputError("dqekf: knows no wheels; fly the craft on thrusters, or estimate with an own filter")
-        torque_psd = 3.7e-11 * nominal.mean_moment**2 if self.torque_psd_Nm2s is None else self.torque_psd_Nm2s
-        psd = np.diag(np.repeat([torque_psd, self.force_psd_N2s], 3))
+        psd = self._wrench_psd(nominal, known)
         if self.of:  # what pushes another craft pushes its centre of mass
             about = np.eye(6)
             about[:3, 3:] = lie.hat(_centre(nominal.M))
@@ -119,6 +119,16 @@ class DqekfPart(NavigationPart):
         turn = pose_motion.TURN if self.substeps else None
         extras = self._extras(nominal, known)
         return DqEkf(nominal.M, method=self.method, turn=turn, chart=self.chart, extras=extras, **options)
+
+    def _wrench_psd(self, nominal: Nominal, known: Known) -> Array:
+        """Return the density (6, 6) that is stated, or one that suits the craft."""
+        psd = np.zeros((6, 6)) if self.of else known.push_psd
+        psd[:3, :3] += 3.7e-11 * nominal.mean_moment**2 * np.eye(3)
+        if self.torque_psd_Nm2s is not None:
+            psd[:3, :3] = self.torque_psd_Nm2s * np.eye(3)
+        if self.force_psd_N2s is not None:
+            psd[3:, 3:] = self.force_psd_N2s * np.eye(3)
+        return psd
 
     def _extras(self, nominal: Nominal, known: Known) -> tuple[ExtraState, ...]:
         """Return what is estimated beside pose and twist."""

@@ -26,7 +26,8 @@ class DynamicFilterPart(NavigationPart):
 
     torque_psd_Nm2s: NonNegative | None = None
     """Power spectral density of the torque it does not know [N^2 m^2 s]; by default 3.1e-12 rad^2/s^3 times the
-    square of the mean moment of inertia, with a star tracker 3.1e-10: an optimistic model would shut that out."""
+    square of the mean moment of inertia, with a star tracker 3.1e-10: an optimistic model would shut that out; and for
+    thrusters the square of 2 % of their torque, over a control interval."""
     gate_probability: Probability = 0.999
     """With which a good measurement passes; 1 lets all in."""
     ungated_s: NonNegative = 120.0
@@ -38,7 +39,8 @@ class DynamicFilterPart(NavigationPart):
         if self.torque_psd_Nm2s is not None:
             return self.torque_psd_Nm2s
         precise = any(isinstance(sensor, StarTracker) for sensor in known.sensors.values())
-        return (3.1e-10 if precise else 3.1e-12) * known.nominal.mean_moment**2
+        square = np.asarray(known.nominal.mean_moment)[..., None, None] ** 2
+        return (3.1e-10 if precise else 3.1e-12) * square * np.eye(3) + known.push_psd[:3, :3]
 
 
 class MekfPart(DynamicFilterPart):

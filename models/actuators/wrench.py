@@ -30,6 +30,11 @@ class WrenchActuator(Effector):
             "impulse_Ns": Signal("N s", "impulse of the forces so far"),
         }
 
+    @property
+    def most(self) -> Array:
+        """The limits."""
+        return self._limit
+
     def start(self, trials: int) -> Array:
         """Return the impulse of torques and forces so far: none."""
         return np.zeros((trials, 2))

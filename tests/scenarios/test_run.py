@@ -32,6 +32,15 @@ def test_the_file_that_show_prints_is_the_mission_and_says_what_is_perfect(name,
     assert len(perfect.splitlines()) > 1
 
 
+def test_show_lists_the_signals_that_a_flight_has(capsys):
+    assert cli.main(["show", "wheel-failure", "--signals", "--json"]) == 0
+    told = {row["signal"]: row for row in json.loads(capsys.readouterr().out)}
+    flight = read("wheel-failure", ["run.duration_s=2.0", "run.record_s=1.0", "requirements={}"]).fly(trials=1)
+    assert set(told) - set(flight.signals) == {"sat.gyro.nis", "sat.gyro.innovation"}  # the gyro drives the filter
+    assert all(told[str(name)]["unit"] == signal.attrs["units"] for name, signal in flight.signals.items())
+    assert "nadir" in told["sat.mode"]["what it is"]
+
+
 def test_a_run_leaves_configuration_history_metrics_table_and_figures(tmp_path, capsys):
     code, out = run(tmp_path, "--trials", "3", "--json")
     told = json.loads(capsys.readouterr().out)

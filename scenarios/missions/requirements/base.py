@@ -169,11 +169,12 @@ def resolve(name: str, there: Any, craft: Any) -> str:
         return found[0]
     if len(found) > 1:
         raise InputError(f"{name}: is a signal of several craft; give {' or '.join(found)}")
-
-    near = difflib.get_close_matches(name, [str(key) for key in there], 3, 0.4)
-    raise InputError(
-        f"{name}: there is no such signal; {f'did you mean {near[0]}?' if near else 'gnc show tells which'}"
+    likely, possible = (
+        difflib.get_close_matches(name, map(str, there), most, least) for most, least in ((1, 0.9), (3, 0.4))
     )
+    near = " or ".join(likely or possible)
+    hint = f"did you mean {near}? " if near else ""
+    raise InputError(f"{name}: there is no such signal; {hint}gnc show --signals lists them")
 
 
 def no_data(name: str, bound: Any) -> Check:
