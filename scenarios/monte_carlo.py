@@ -28,7 +28,6 @@ from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.flight import Flight, fly
 from gnc.scenarios.missions.load import read
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.requirements.base import resolve as resolve_signal
 from gnc.scenarios.missions.verdict import judge_campaign
 from gnc.scenarios.plots import save_figure
 from gnc.scenarios.run import CONFIG
@@ -154,15 +153,9 @@ def _probe(mission: Mission, code: FlightCode | None) -> Flight:
 
 def _consistency(probe: Flight) -> dict[str, int]:
     """Return the histories that are normalised squares, with their nominal means."""
-    there, found = probe.recorded.data_vars, {}
-    for name in probe.verdict.over_time:
-        try:
-            nominal = probe.recorded[resolve_signal(name, there, probe.mission.craft)].attrs.get("nominal")
-        except InputError:  # arithmetic of several signals
-            continue
-        if nominal is not None:
-            found[name] = int(nominal)
-    return found
+    there = probe.recorded.data_vars
+    nominal = {name: there[name].attrs.get("nominal") for name in probe.verdict.over_time if name in there}
+    return {name: int(value) for name, value in nominal.items() if value is not None}
 
 
 def report(outcome: Outcome) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Window:
         self.name, self.when, self.mission, self.modes = name, part.when, mission, result.modes
         self.times: Mask = self.counted(result.samples).mean(axis=0) > 0.5
         names = [n.removeprefix("largest ") for n in parse(part.signal).names]
-        full = [resolve(n, result.samples.data_vars, mission.craft) for n in names if n not in ("t", "end", "eclipse")]
+        full = [resolve(n, result.samples.data_vars, mission.craft) for n in names]
         self.signals = [name for name in full if name in result.nominal]
 
     def counted(self, flown: Any) -> Mask:

@@ -20,7 +20,7 @@ from gnc.labelled import Table
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.requirements.base import resolve
+from gnc.scenarios.missions.requirements.base import ALWAYS, resolve
 from gnc.scenarios.missions.verdict import Verdict, judge
 from gnc.scenarios.missions.world import observe_innovation
 from gnc.typing import Array
@@ -135,7 +135,7 @@ def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:
     for craft in mission.craft:
         found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode", "guard_s")}
     found |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
-    special = {"t", "end", "eclipse"} | {f"t_{name}" for name in mission.events}
+    special = ALWAYS | {f"t_{name}" for name in mission.events}
     for key, part in mission.requirements.items():
         try:
             found |= {resolve(name, there, mission.craft) for name in part.names() - special}

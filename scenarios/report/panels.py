@@ -19,7 +19,7 @@ from gnc.expression import LARGEST, parse
 from gnc.history import CLOCK
 from gnc.montecarlo.statistics import chi_square_band, percentiles
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.requirements.base import Judged, resolve
+from gnc.scenarios.missions.requirements.base import ALWAYS, Judged, resolve
 from gnc.scenarios.report.plot import Path, Plot, Series, Shade
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Panels:
     def _asked(self, signal: str, bounds: dict[str, float]) -> Plot | None:
         """Return the plot of an expression with its bounds, unless it is the filter's or has no values over time."""
         there, first = self.flight.data_vars, min(parse(signal).names, key=signal.find).removeprefix(LARGEST)
-        full = resolve(first, there, self.mission.craft) if first not in ("t", "end", "eclipse") else ""
+        full = "" if first in ALWAYS else resolve(first, there, self.mission.craft)
         if full and (self._believed(full) or "nominal" in there[full].attrs):
             return None
         values = np.asarray(self.judged.value(parse(signal)))

@@ -207,6 +207,21 @@ def test_a_campaign_is_judged_as_one_flight_of_all_its_trials_is(dispersed, tmp_
             assert check["value"] == pytest.approx(values[check["name"]], rel=1e-12), check["name"]
 
 
+def test_time_and_eclipse_may_be_asked_of_a_run_and_of_a_campaign(tmp_path, capsys):
+    """What every flight has beside its signals: the first time of a mode, the share of the time in shadow."""
+    lines = 'base = "pointing"', 'remove = ["requirements"]', "[run]", "duration_s = 30.0", "record_s = 1.0"
+    asked = (
+        '[requirements.first_s]\nsignal = "t"\nwhen = "mode == \'nadir\' and t > 4.5"\nstatistic = "min"\nat_most = 5.0'
+    )
+    shade = '[requirements.dark]\nsignal = "eclipse"\nstatistic = "mean"\nat_most = 0.0'
+    (tmp_path / "timed.toml").write_text("\n".join([*lines, asked, shade]))
+    for command in (["run"], ["monte-carlo", "--workers", "1"]):
+        arguments = [str(tmp_path / "timed.toml"), "--trials", "2", "--out", str(tmp_path / command[0]), "--json"]
+        assert cli.main([*command, *arguments]) == 0
+        told = json.loads(capsys.readouterr().out)["metrics"]
+        assert np.ravel(told["first_s"] if command == ["run"] else told["first_s"]["mean"]) == 5.0
+
+
 def test_everything_drawn_counts_in_the_sensitivities(dispersed, tmp_path, capsys):
     table = tmp_path / "table.csv"
     campaign(capsys, dispersed, "--workers", 1, "--out", tmp_path / "mc", "--export", table)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gnc.labelled import Signals
 
 TIME = ("trial", "time")
+ALWAYS = frozenset({"t", "end", "eclipse"})  # what every flight has beside its signals
 
 
 class Comparison(NamedTuple):
@@ -162,7 +163,7 @@ def _labelled(values: Array, labels: Sequence[str]) -> Array:
 
 def resolve(name: str, there: Any, craft: Any) -> str:
     """Return the whole name of a signal; that of the craft may be left out where there is one craft only."""
-    if name in there:
+    if name in there or name in ALWAYS:
         return name
     found = [f"{one}.{name}" for one in craft if f"{one}.{name}" in there]
     if len(found) == 1:

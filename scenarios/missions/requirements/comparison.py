@@ -15,6 +15,7 @@ from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import (
+    ALWAYS,
     Comparison,
     Finding,
     Judged,
@@ -106,7 +107,7 @@ class ComparisonPart(RequirementPart):
         """Give the signals by which contestants are compared, and by which their losses are noticed."""
         for part in (*self.columns.values(), *(p for p in judged.mission.requirements.values() if p.first)):
             for name in part.names():
-                if name not in ("t", "end", "eclipse") and not name.startswith("t_"):
+                if name not in ALWAYS and not name.startswith("t_"):
                     yield resolve(name, judged.flight.data_vars, judged.mission.craft)
         yield "shadow"
         for craft in judged.mission.craft:

@@ -14,7 +14,7 @@ from gnc.errors import InputError
 from gnc.estimators.consistency import mean_band
 from gnc.expression import parse
 from gnc.montecarlo.summary import TALLY
-from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
+from gnc.scenarios.missions.requirements.base import ALWAYS, Finding, Judged, RequirementPart, no_data, resolve
 
 
 class ConsistencyPart(RequirementPart):
@@ -50,7 +50,7 @@ class ConsistencyPart(RequirementPart):
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return the mean, and whether it is in its band."""
         full = resolve(self.signal, judged.flight.data_vars, judged.mission.craft)
-        nominal = judged.flight[full].attrs.get("nominal")
+        nominal = None if full in ALWAYS else judged.flight[full].attrs.get("nominal")
         if nominal is None:
             raise InputError(f"signal = {self.signal!r}: has no nominal value; give a NEES")
         values = judged.flight[full].values

@@ -13,7 +13,7 @@ from gnc.checks import Check, at_least, at_most, within
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.montecarlo.summary import TALLY
-from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
+from gnc.scenarios.missions.requirements.base import ALWAYS, Finding, Judged, RequirementPart, no_data, resolve
 from gnc.typing import Array, Mask
 
 NAMED: dict[str, Callable[[Array], float]] = {
@@ -152,5 +152,5 @@ class StatisticPart(RequirementPart):
         if self.statistic != "mean" or self.signal not in names:
             return ""
         full = resolve(self.signal, judged.flight.data_vars, judged.mission.craft)
-        nominal = judged.flight[full].attrs.get("nominal")
+        nominal = None if full in ALWAYS else judged.flight[full].attrs.get("nominal")
         return "" if nominal is None else f"nominal {nominal:g}"
