@@ -129,11 +129,11 @@ class _Builder:
                 craft[name] = section.truth(site)
             truth[name] = craft[name].start()
         self._measuring(tuple(truth.values()))
-        software, beliefs, memories, seen = {}, [], [], {}
+        software, beliefs, memories, estimated = {}, [], [], {}
         for name, flown in self.mission.software.items():
-            seen[name] = flown.navigation.of or name
-            made, belief, memory = self._software(name, flown, known[name], modes[name], craft, truth)
-            software[name] = made
+            estimated[name] = flown.navigation.of or name
+            flight_software, belief, memory = self._software(name, flown, known[name], modes[name], craft, truth)
+            software[name] = flight_software
             beliefs.append(belief)
             memories.append(memory)
         idle = {n: tuple(np.zeros((self.n, e.size)) for e in c.effectors) for n, c in craft.items()}
@@ -141,7 +141,7 @@ class _Builder:
             part.build(key, craft, self.mission.craft, self.draws) for key, part in self.mission.events.items()
         ]
         world = World(craft, tuple(software), idle, happenings)
-        observer = Observer(world, software, self.sky, seen)
+        observer = Observer(world, software, self.sky, estimated)
         instruments = self._instruments(software)
         names = [instrument.name for instrument in instruments]
         loop = Loop(
@@ -159,8 +159,8 @@ class _Builder:
         for happening in happenings:
             begin = happening.begin(begin)
         state = begin, tuple(beliefs), tuple(memories)
-        told = {name: self.nominal.software[name].names for name in software}
-        return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, told)
+        mode_names = {name: self.nominal.software[name].names for name in software}
+        return Prepared(loop, *state, observer, innovation_signals(names), self.draws.drawn, mode_names)
 
     # Flight software
 
@@ -187,17 +187,17 @@ class _Builder:
         loads = [load for load in (part.belief(nominal.J) for part in section.loads.values()) if load is not None]
         others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
         when = self.h, 1.0 / software.rate_hz
-        told = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
-        return Known(name, nominal, sensors, effectors, loads, *told)
+        surroundings = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
+        return Known(name, nominal, sensors, effectors, loads, *surroundings)
 
     def _modes(self, name: str, known: Known) -> list[ModeRun]:
         sections: Mapping[str, Mode] = self.nominal.software[name].modes
-        found = []
+        runs = []
         for key, mode in sections.items():
             with at(f"software.{name}.modes.{key}"):
                 place = self.nominal.software[name].places[key]
-                found.append(dataclasses.replace(self._mode(key, mode, known), places=place, legs=mode.legs))
-        return found
+                runs.append(dataclasses.replace(self._mode(key, mode, known), places=place, legs=mode.legs))
+        return runs
 
     def _mode(self, key: str, mode: Mode, known: Known) -> ModeRun:
         if mode.guidance is not None and mode.guidance.needs_orbit and isinstance(self.sky, FreeSpace):
@@ -225,12 +225,12 @@ class _Builder:
     ) -> tuple[CraftSoftware, Any, Any]:
         """Return the flight software of a craft, and what it believes and remembers at time zero."""
         section, start = self.nominal.software[name], getattr(self.nominal.craft[name], "start", None)
-        seen = section.navigation.of or name
-        if seen not in truth:
-            raise InputError(f"software.{name}.navigation.of = {seen!r}: there is no such craft")
+        target = section.navigation.of or name
+        if target not in truth:
+            raise InputError(f"software.{name}.navigation.of = {target!r}: there is no such craft")
         with at(f"software.{name}.navigation"):
             reference = first_reference(modes[0].guidance, craft[name].report(truth[name]))
-            of = truth[seen] if seen == name else truth
+            of = truth[target] if target == name else truth
             planned = [
                 mode.guidance.load_B for mode in modes if mode.guidance is not None and hasattr(mode.guidance, "load_B")
             ]
@@ -242,33 +242,33 @@ class _Builder:
         words |= {mode.name: getattr(mode.guidance, "words", ()) for mode in modes if mode.guidance is not None}
         guards = self._guards(name, section, words)
         asked = {one.partition(".")[0] for way in guards for one in way.names}
-        more: dict[str, Any] = {
+        watching: dict[str, Any] = {
             "restarting": [section.places[key][0] for key, mode in section.modes.items() if mode.restart]
         }
-        more |= {"watches": self._watches(name, section, known), "watched": [key for key in used if key in asked]}
+        watching |= {"watches": self._watches(name, section, known), "watched": [key for key in used if key in asked]}
         readings = {key: self.measuring[name, key].faults for key in used}
         with at(f"software.{name}.navigation"):
-            navigation = CraftNavigation(inner, used, trouble(self.mission, name, readings, sizes, **more), belief)
-        made = CraftSoftware(navigation, modes, guards, sizes, known.control_s, known.sky)
+            navigation = CraftNavigation(inner, used, trouble(self.mission, name, readings, sizes, **watching), belief)
+        software = CraftSoftware(navigation, modes, guards, sizes, known.control_s, known.sky)
         start_belief = navigation.start(belief, self.n)
-        return made, start_belief, made.start(start_belief, craft[name].report(truth[name]), self.n)
+        return software, start_belief, software.start(start_belief, craft[name].report(truth[name]), self.n)
 
     def _guards(self, name: str, section: Software, parts: Mapping[str, Any]) -> list[Guard]:
         """Return the transitions of a craft's flight software, those of its time line first."""
-        places, found = section.places, []
+        places, guards = section.places, []
         for i, way in enumerate(section.ways, -len(section.timeline)):
             with at(f"software.{name}.transitions.{i}"):
-                left = places[getattr(way, "from")]
-                ends = (left[0], left[-1]), places[way.to][0]
-                found.append(guard(ends, parse(way.when), way.keep, way.for_s, parts))
-        return found
+                origin = places[getattr(way, "from")]
+                ends = (origin[0], origin[-1]), places[way.to][0]
+                guards.append(guard(ends, parse(way.when), way.keep, way.for_s, parts))
+        return guards
 
     def _watches(self, name: str, section: Software, known: Known) -> list[Fdir]:
-        found = []
+        watches = []
         for key, part in section.fdir.items():
             with at(f"software.{name}.fdir.{key}"):
-                found.append(part.build(known))
-        return found
+                watches.append(part.build(known))
+        return watches
 
     # The loop
 
@@ -308,23 +308,23 @@ class _Builder:
 
     def _instruments(self, software: Mapping[str, CraftSoftware]) -> list[Instrument]:
         """Put the true sensors into the loop, gyros first: what they drive is moved before it is corrected."""
-        found = []
-        for name, made in software.items():
-            sensors = made.navigation.sensors
+        instruments = []
+        for name, flown in software.items():
+            sensors = flown.navigation.sensors
             for key in sorted(sensors, key=lambda one: not isinstance(sensors[one], Gyro)):  # noqa: B023
                 part = self.mission.craft[name].sensors[key]
                 with at(f"craft.{name}.sensors.{key}"):
-                    found.append(self._instrument(name, key, part))
-        return found
+                    instruments.append(self._instrument(name, key, part))
+        return instruments
 
     def _instrument(self, name: str, key: str, part: Any) -> Instrument:
-        draws, made = self.draws_of(name), self.measuring[name, key]
-        size, walk, how, names, faults = made
+        draws, measuring = self.draws_of(name), self.measuring[name, key]
+        size, walk, how, names, faults = measuring
         streams = [draws.stream(key, size)] + ([Walk(draws.stream(f"{key} walk", walk))] if walk else [])
         streams += [draws.stream(f"fault {one}", f.normals) for one, f in zip(names, faults, strict=True) if f.normals]
         noise = Streams(*streams) if len(streams) > 1 else streams[0]
         plain = [fault for fault in faults if not fault.remembers]
-        how = failing(made, plain) if plain else how
+        how = failing(measuring, plain) if plain else how
         return Instrument(f"{name}.{key}", part.interval_s, how, noise, part.latency_s, part.first_s)
 
     def _sighted(self, name: str, part: Any, sensor: Any, places: Mapping[str, int]) -> Measure:

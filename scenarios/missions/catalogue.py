@@ -26,10 +26,10 @@ INHERITED = {
 
 def part(slot: str, kind: str) -> type[Part]:
     """Return the section of a kind."""
-    found = of_slot(slot)
-    if kind not in found:
-        raise InputError(f"{slot} {kind!r}: there is no such kind; there are {', '.join(found)}")
-    return found[kind]
+    sections = of_slot(slot)
+    if kind not in sections:
+        raise InputError(f"{slot} {kind!r}: there is no such kind; there are {', '.join(sections)}")
+    return sections[kind]
 
 
 def of_slot(slot: str) -> dict[str, type[Part]]:
@@ -100,9 +100,9 @@ def _default(value: Any) -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a mission's file; what a base may give is not required."""
-    found = _lenient(Mission.model_json_schema())
-    found["properties"] |= INHERITED
-    return {"$schema": SCHEMA, **found}
+    document = _lenient(Mission.model_json_schema())
+    document["properties"] |= INHERITED
+    return {"$schema": SCHEMA, **document}
 
 
 def _lenient(node: Any) -> Any:
@@ -111,13 +111,13 @@ def _lenient(node: Any) -> Any:
         return [_lenient(entry) for entry in node]
     if not isinstance(node, dict):
         return node
-    kept = {key: _lenient(value) for key, value in node.items() if key != "required" or not isinstance(value, list)}
+    table = {key: _lenient(value) for key, value in node.items() if key != "required" or not isinstance(value, list)}
     if node.get("required") == ["kind"] and ":" in str(node.get("properties", {}).get("kind", {}).get("pattern", "")):
-        kept["required"] = ["kind"]
-    kept.pop("discriminator", None)
-    if "oneOf" in kept:  # without what is required, several kinds may take a table that says little
-        kept["anyOf"] = kept.pop("oneOf")
-    return kept
+        table["required"] = ["kind"]
+    table.pop("discriminator", None)
+    if "oneOf" in table:  # without what is required, several kinds may take a table that says little
+        table["anyOf"] = table.pop("oneOf")
+    return table
 
 
 NEW = """#:schema mission.schema.json
@@ -150,8 +150,8 @@ def new(name: str, base: str) -> str:
         for key, mode in software.modes.items():
             lines += ["", f'# [software.{craft}.modes.{key}]  # or a law of your own: law = "my_law.py:MyLaw"']
             lines += [f"# law = {value_text(mode.law.kind_name())}"]
-    for key, asked in list(mission.requirements.items())[:8]:
-        if (bound := getattr(asked, "at_most", None)) is not None:
+    for key, requirement in list(mission.requirements.items())[:8]:
+        if (bound := getattr(requirement, "at_most", None)) is not None:
             lines += ["", f"# [requirements.{key}]", f"# at_most = {bound}"]
     text = "\n".join(lines) + "\n"
     return NEW.format(name=name, base=base, title=f"{name}, after {base}", duration_s=mission.run.duration_s, rest=text)
@@ -159,9 +159,9 @@ def new(name: str, base: str) -> str:
 
 def _numbers(section: Section) -> list[str]:
     """Return the fields of a section that are numbers or lists of numbers, as lines of TOML."""
-    found = []
+    lines = []
     for name, field in fields_of(type(section)).items():
         value = getattr(section, name)
         if isinstance(value, float | tuple) and not isinstance(value, bool) and value is not None:
-            found.append(f"{name} = {value_text(value)}  # {description_of(field)}".removesuffix("  # "))
-    return found
+            lines.append(f"{name} = {value_text(value)}  # {description_of(field)}".removesuffix("  # "))
+    return lines

@@ -67,13 +67,13 @@ def _group(mission: Mission, shaping: list[str], fields: Mapping[str, Array], tr
     settings = [f"{key}={value_text(drawn[key][0].tolist())}" for key in shaping]
     shaped = override(mission, settings) if settings else mission
     own = [key for key in shaping if key.startswith("software.")]
-    told = override(mission, [s for s in settings if s.startswith(tuple(own))]) if own else mission
+    nominal = override(mission, [s for s in settings if s.startswith(tuple(own))]) if own else mission
     changed: Any = shaped
     for key, values in drawn.items():
         if key not in shaping:
             _check(mission, key, values, trials[rows])
             changed = with_field(changed, key.split("."), values)
-    return Group(changed, told, trials[rows], drawn)
+    return Group(changed, nominal, trials[rows], drawn)
 
 
 def _check(mission: Any, key: str, values: Array, trials: Array) -> None:

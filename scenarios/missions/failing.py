@@ -27,12 +27,12 @@ class Measuring(NamedTuple):
 
 def faults_of(mission: Mission, craft: str) -> dict[str, dict[str, FaultPart]]:
     """Return the faults of a craft: part -> name of the fault -> fault; that of its computer has no name."""
-    found: dict[str, dict[str, FaultPart]] = {}
+    faults: dict[str, dict[str, FaultPart]] = {}
     for name, fault in mission.faults.items():
         owner, _, part = fault.part.partition(".")
         if owner == craft:
-            found.setdefault(part, {})[name] = fault
-    return found
+            faults.setdefault(part, {})[name] = fault
+    return faults
 
 
 def failing(sensor: Measuring, faults: Sequence[SensorFault]) -> Measure:
@@ -58,14 +58,14 @@ def trouble(
     craft: str,
     readings: Mapping[str, Sequence[SensorFault]],
     sizes: Mapping[str, int],
-    **more: Any,
+    **others: Any,
 ) -> Trouble:
     """Return what goes wrong between a craft and its filter; `sizes` are those of commands by actuator."""
     remembered = [(key, fault) for key, faults in readings.items() for fault in faults if fault.remembers]
-    told = []
+    windows = []
     for part, faults in faults_of(mission, craft).items():
         for fault in faults.values():
             if fault.told is not None and part:
-                told.append((part, fault.members(sizes[part]) if part in sizes else None, fault.told))
+                windows.append((part, fault.members(sizes[part]) if part in sizes else None, fault.told))
     resets = [fault.window[0] for fault in faults_of(mission, craft).get("", {}).values()]
-    return Trouble(remembered, told, resets, actuators=list(sizes), **more)
+    return Trouble(remembered, windows, resets, actuators=list(sizes), **others)

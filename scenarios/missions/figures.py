@@ -27,14 +27,14 @@ MOST = 6  # panels of a figure
 
 def draw(mission: Mission, flight: Signals, verdict: Verdict) -> dict[str, Draw]:
     """Return the figures by name, of the signals there are."""
-    found: dict[str, Draw] = {
+    figures: dict[str, Draw] = {
         key: partial(panels, title=f"{mission.name}: {title}", plots=shown[:MOST])
         for key, (title, shown) in _plots(Panels(mission, flight)).items()
         if shown
     }
     if verdict.comparison is not None and verdict.comparison.histories:
-        found["comparison"] = partial(_comparison, flight=flight, verdict=verdict)
-    return found
+        figures["comparison"] = partial(_comparison, flight=flight, verdict=verdict)
+    return figures
 
 
 def plot(flight: Flight, what: str, trial: int | None) -> Figure:
@@ -42,25 +42,25 @@ def plot(flight: Flight, what: str, trial: int | None) -> Figure:
     numbers = flight.recorded["trial"].values.tolist()
     if trial is not None and trial not in numbers:
         raise InputError(f"trial {trial}: not among the trials flown, {numbers[0]} to {numbers[-1]}")
-    seen = Panels(flight.mission, flight.recorded, 0 if trial is None else numbers.index(trial))
-    groups = _plots(seen)
+    plots = Panels(flight.mission, flight.recorded, 0 if trial is None else numbers.index(trial))
+    groups = _plots(plots)
     if what in groups and groups[what][1]:
         title, shown = groups[what]
     else:
         full = resolve(what, flight.recorded.data_vars, flight.mission.craft)
-        title, shown = full, seen.of(full)
+        title, shown = full, plots.of(full)
     return figure(partial(panels, title=f"{flight.mission.name}: {title}", plots=shown[:MOST]))
 
 
-def _plots(seen: Panels) -> dict[str, tuple[str, Sequence[Plot | Path]]]:
+def _plots(plots: Panels) -> dict[str, tuple[str, Sequence[Plot | Path]]]:
     """Return the plots of each figure with its title."""
     return {
-        "requirements": ("what is asked", seen.target()),
-        "knowledge": ("errors of the filter, and what it believes of them", seen.errors()),
-        "consistency": ("normalised errors squared", seen.nees()),
-        "innovations": ("innovations; 1 is honest", seen.nis()),
-        "actuators": ("actuators", seen.actuators()),
-        "approach": ("approach", seen.ways()),
+        "requirements": ("what is asked", plots.target()),
+        "knowledge": ("errors of the filter, and what it believes of them", plots.errors()),
+        "consistency": ("normalised errors squared", plots.nees()),
+        "innovations": ("innovations; 1 is honest", plots.nis()),
+        "actuators": ("actuators", plots.actuators()),
+        "approach": ("approach", plots.ways()),
     }
 
 
@@ -69,10 +69,10 @@ def _comparison(figure: Figure, flight: Signals, verdict: Verdict) -> None:
     side = verdict.comparison
     assert side is not None
     first = next(iter(side.histories.values()))
-    known: dict[bytes, str] = {}  # columns of the same signal look the same
+    name_of: dict[bytes, str] = {}  # columns of the same signal look the same
     for name, values in first.items():
-        known.setdefault(np.asarray(values).tobytes(), name)
-    names = list(known.values())
+        name_of.setdefault(np.asarray(values).tobytes(), name)
+    names = list(name_of.values())
     figure.set_figheight(1.6 + 2.1 * len(names))
     axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
     for one, signal in zip(axes, names, strict=True):

@@ -75,8 +75,8 @@ class Flight:
     def worst(self, requirement: str, count: int = 5) -> list[int]:
         """Return the numbers of the trials that are worst by a requirement, the worst first."""
         if requirement not in self.verdict.per_trial:
-            known = ", ".join(self.verdict.per_trial) or "none"
-            raise InputError(f"{requirement}: no requirement is called so; there are {known}")
+            names = ", ".join(self.verdict.per_trial) or "none"
+            raise InputError(f"{requirement}: no requirement is called so; there are {names}")
         values = np.asarray(self.verdict.per_trial[requirement], float)
         part = self.mission.requirements.get(requirement)
         sign = -1.0 if getattr(part, "at_least", None) is not None and getattr(part, "at_most", None) is None else 1.0
@@ -113,35 +113,35 @@ class Flight:
         return write_flight(self, Path(path), trial)
 
     def __repr__(self) -> str:
-        told = "met" if self.verdict.ok else "not met"
+        outcome = "met" if self.verdict.ok else "not met"
         n, lost = self.recorded.sizes["trial"], len(self.verdict.lost)
-        return f"<Flight of {self.mission.name}: {n} trials, seed {self.seed}, {lost} lost, requirements {told}>"
+        return f"<Flight of {self.mission.name}: {n} trials, seed {self.seed}, {lost} lost, requirements {outcome}>"
 
 
 def flat(drawn: Mapping[str, Array]) -> dict[str, Array]:
     """Return what was drawn as columns of one number per trial."""
-    found = {}
+    columns = {}
     for name, values in drawn.items():
         for index in np.ndindex(values.shape[1:]):
             element = f"[{','.join(map(str, index))}]" if index else ""
-            found[f"{DRAWN}{name}{element}"] = values[(slice(None), *index)]
-    return found
+            columns[f"{DRAWN}{name}{element}"] = values[(slice(None), *index)]
+    return columns
 
 
 def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:
     """Return the signals that requirements need, and those by which a loss is noticed."""
     there = {**prepared.signals, **prepared.innovations}
-    found = {"shadow"}
+    names = {"shadow"}
     for craft in mission.craft:
-        found |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode", "guard_s")}
-    found |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
+        names |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode", "guard_s")}
+    names |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
     special = ALWAYS | {f"t_{name}" for name in mission.events}
     for key, part in mission.requirements.items():
         try:
-            found |= {resolve(name, there, mission.craft) for name in part.names() - special}
+            names |= {resolve(name, there, mission.craft) for name in part.names() - special}
         except InputError as error:
             raise InputError(f"requirements.{key}: {error}") from None
-    return frozenset(found & there.keys())
+    return frozenset(names & there.keys())
 
 
 def fly(
@@ -246,12 +246,12 @@ def _thinned(prepared: Prepared, history: History, keep: Callable[[Any], Any]) -
     """Return the recorder of innovations, of which every so many are kept."""
     loop = prepared.loop
     every = {i.name: 1 + int(loop.duration_s / i.period_s) // MOST_INNOVATIONS for i in loop.instruments}
-    seen = dict.fromkeys(every, 0)
+    counts = dict.fromkeys(every, 0)
 
-    def record(name: str, t: float, made: Any) -> None:
-        seen[name] += 1
-        if (seen[name] - 1) % every[name] == 0:
-            values = keep(observe_innovation(name, made))
+    def record(name: str, t: float, innovation: Any) -> None:
+        counts[name] += 1
+        if (counts[name] - 1) % every[name] == 0:
+            values = keep(observe_innovation(name, innovation))
             if values:
                 history.record(t, values, f"{CLOCK}_{name}")
 

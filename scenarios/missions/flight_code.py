@@ -101,18 +101,18 @@ class FlightCode:
         carrier: Any = Processor(wire, component, self.timeout_s) if wire else None
         if self.folder is not None and not wire:
             carrier = Library(self.folder, component)
-        found = []
+        flights = []
         for group, prepared in built:
             parameters = component.software.parameters_for(len(group.trials))
             start = prepared.belief, prepared.loop.controller.idle, prepared.memory
             if component.software.differs or group.nominal is not mission:
                 few = len(group.trials) < TRIALS and group.mission is mission
-                more = prepare(group._replace(trials=np.resize(group.trials, TRIALS)), seed) if few else prepared
-                own = Software(more.loop, more.truth, more.belief, more.memory)
+                padded = prepare(group._replace(trials=np.resize(group.trials, TRIALS)), seed) if few else prepared
+                own = Software(padded.loop, padded.truth, padded.belief, padded.memory)
                 parameters = component.software.parameters_of(own)[: len(group.trials)]
             loop = dataclasses.replace(prepared.loop, flight_code=Aboard(component, start, parameters, carrier))
-            found.append((group, dataclasses.replace(prepared, loop=loop)))
-        return found
+            flights.append((group, dataclasses.replace(prepared, loop=loop)))
+        return flights
 
     def _component(self, mission: Mission) -> Component:
         """Return what the mission's software would be exported as, with the options of the folder."""

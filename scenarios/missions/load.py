@@ -47,10 +47,10 @@ def _python(path: Path) -> Mission:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; give a mission by name, or a .toml or .py file")
     module = executed(path)
-    found = {key: value for key, value in vars(module).items() if isinstance(value, Mission)}
-    chosen = found.get("mission") or (next(iter(found.values())) if len(found) == 1 else None)
+    missions = {key: value for key, value in vars(module).items() if isinstance(value, Mission)}
+    chosen = missions.get("mission") or (next(iter(missions.values())) if len(missions) == 1 else None)
     if chosen is None:
-        there = ", ".join(found) or "none"
+        there = ", ".join(missions) or "none"
         raise InputError(f"{path}: give the module one mission, or call it `mission`; it has {there}")
     own = chosen.name not in {"mission", *builtin()}  # neither the default nor that of the base
     return chosen if own else chosen.model_copy(update={"name": _name(path)})

@@ -25,11 +25,11 @@ def measured(sensor: Any, part: Any, sky: Any, own: int, other: int | None, torq
     feels = torquers is not None and np.any(felt)
 
     def of_own(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-        more = {"bias": sensor.bias + felt * x[own].effectors[torquers][..., :3]} if feels else {}
+        changes = {"bias": sensor.bias + felt * x[own].effectors[torquers][..., :3]} if feels else {}
         if walk:
             so_far, noise = noise[..., first:], noise[..., :first]
-            more = {"bias": sensor.advance_bias(sensor.bias, so_far, part.interval_s)}
-        return sensor.measure(x[own], sky.at(t), noise, **more)
+            changes = {"bias": sensor.advance_bias(sensor.bias, so_far, part.interval_s)}
+        return sensor.measure(x[own], sky.at(t), noise, **changes)
 
     def of_other(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
         around, observer, target = sky.at(t), x[own], x[other]  # type: ignore[index]
@@ -47,10 +47,10 @@ def _silent(how: Measure, outages_s: tuple[tuple[float, float], ...]) -> Measure
     """Return a sensor that says nothing during its outages; its noise is drawn all the same."""
 
     def measure(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-        seen = how(x, t, noise)
+        reading = how(x, t, noise)
         if any(t >= begin and t < end for begin, end in outages_s):
-            return seen._replace(z=0.0 * seen.z, valid=seen.valid & (seen.z[..., 0] != seen.z[..., 0]))
-        return seen
+            return reading._replace(z=0.0 * reading.z, valid=reading.valid & (reading.z[..., 0] != reading.z[..., 0]))
+        return reading
 
     return measure
 

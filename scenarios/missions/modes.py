@@ -59,8 +59,8 @@ def guard(
     for name in names:
         part, _, word = name.partition(".")
         if name not in PLAIN and word not in parts.get(part, ()):
-            known = (*PLAIN, *(f"{one}.{words[0]}" for one, words in parts.items() if words))
-            raise InputError(f"when = {when.text!r}: {name} is not known to software; {', '.join(known)} are")
+            vocabulary = (*PLAIN, *(f"{one}.{words[0]}" for one, words in parts.items() if words))
+            raise InputError(f"when = {when.text!r}: {name} is not known to software; {', '.join(vocabulary)} are")
 
     @batched(f"({max(len(names), 1)})->(2)")
     def holds(values):

@@ -52,10 +52,10 @@ class Trouble:
 
     def parts(self) -> set[str]:
         """Return what may be left out."""
-        found = {name for name, _, _ in self.told}
+        names = {name for name, _, _ in self.told}
         for watch in self.watches:
-            found |= set(watch.excluded(watch.start(1)))
-        return found
+            names |= set(watch.excluded(watch.start(1)))
+        return names
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +82,17 @@ class CraftNavigation:
     @property
     def signals(self) -> dict[str, Signal]:
         """What is told of belief and truth, and of each sensor."""
-        found = dict(self.inner.signals)
+        signals = dict(self.inner.signals)
         for name in self.names:
-            found[f"{name}.used"] = Signal("1", f"{name}: measurements used so far")
-            found[f"{name}.refused"] = Signal("1", f"{name}: measurements that the gate refused so far")
+            signals[f"{name}.used"] = Signal("1", f"{name}: measurements used so far")
+            signals[f"{name}.refused"] = Signal("1", f"{name}: measurements that the gate refused so far")
         for name in self.recorded:
-            found[f"{name}.reading"] = Signal("1", f"{name}: what it last said, in its own unit and axes", partial=True)
+            signals[f"{name}.reading"] = Signal(
+                "1", f"{name}: what it last said, in its own unit and axes", partial=True
+            )
         for name in sorted(self._may_fail):
-            found[f"{name}.excluded"] = Signal("1", f"{name}: how many of its members flight software leaves out")
-        return found
+            signals[f"{name}.excluded"] = Signal("1", f"{name}: how many of its members flight software leaves out")
+        return signals
 
     @property
     def recorded(self) -> list[str]:
@@ -114,15 +116,15 @@ class CraftNavigation:
         for mode in trouble.restarting:
             belief = self._restarted(belief, _entered(command.mode, command.entered_s, t, float(mode)))
         if trouble.watches:
-            asked = dict(zip(trouble.actuators, effectors, strict=True))
-            seen = zip(trouble.watches, belief.watches, strict=True)
-            belief = belief._replace(watches=tuple(w.telemetry(m, asked, report, t, h) for w, m in seen))
+            commands = dict(zip(trouble.actuators, effectors, strict=True))
+            memories = zip(trouble.watches, belief.watches, strict=True)
+            belief = belief._replace(watches=tuple(w.telemetry(m, commands, report, t, h) for w, m in memories))
         return belief._replace(filter=self.inner.predict(belief.filter, effectors, report, t, h))
 
     def _restarted(self, belief: Belief, now: Array) -> Belief:
         """Return the belief with the filter at its beginning where `now` is 1, and what judges sensors by it too."""
-        seen = zip(self.trouble.watches, belief.watches, strict=True)
-        watches = tuple(chosen(now > 0.0, w.start(1)[0], m) if w.of_filter else m for w, m in seen)
+        memories = zip(self.trouble.watches, belief.watches, strict=True)
+        watches = tuple(chosen(now > 0.0, w.start(1)[0], m) if w.of_filter else m for w, m in memories)
         return belief._replace(filter=chosen(now > 0.0, self.first, belief.filter), watches=watches)
 
     def update(self, belief: Belief, name: str, measurement: Any, t: Any) -> tuple[Belief, Any]:
@@ -138,14 +140,14 @@ class CraftNavigation:
         heard = valid * self.inner.listens(belief.filter) if hasattr(self.inner, "listens") else valid
         if self.trouble.readings or self._may_fail:
             measurement = read(measurement, z, valid)
-        filter_, made = self.inner.update(belief.filter, name, measurement, t)
-        used = heard if made is None else as_numbers(made.used)
+        filter_, innovation = self.inner.update(belief.filter, name, measurement, t)
+        used = heard if innovation is None else as_numbers(innovation.used)
         counts = (*belief.counts[:i], _counted(belief.counts[i], heard, used), *belief.counts[i + 1 :])
         B_B = belief.B_B
         if name == self._field:
             B_B = _latest(self.sensors[name].in_body(z), valid, B_B)
         belief = belief._replace(filter=filter_, counts=counts, B_B=B_B)
-        return self._watched(belief, name, said, made, t), made
+        return self._watched(belief, name, said, innovation, t), innovation
 
     def _failing(self, belief: Belief, name: str, measurement: Any, t: Any) -> tuple[Belief, Array, Array]:
         """Return the belief with the memories of faults, and the reading after them."""
@@ -155,32 +157,32 @@ class CraftNavigation:
                 z, valid, memories[k] = fault.change(z, valid, t, memories[k])
         return belief._replace(faults=tuple(memories)), z, valid
 
-    def _watched(self, belief: Belief, name: str, valid: Array, made: Any, t: Any) -> Belief:
+    def _watched(self, belief: Belief, name: str, valid: Array, innovation: Any, t: Any) -> Belief:
         """Return the belief after what watches and guards see of a measurement."""
         watches, latest = belief.watches, list(belief.latest)
-        if made is not None:
-            seen = zip(self.trouble.watches, watches, strict=True)
-            watches = tuple(w.innovation(m, name, valid, made, t) for w, m in seen)
+        if innovation is not None:
+            memories = zip(self.trouble.watches, watches, strict=True)
+            watches = tuple(w.innovation(m, name, valid, innovation, t) for w, m in memories)
         if name in self.trouble.watched:
             k = list(self.trouble.watched).index(name)
-            nis = 0.0 * valid if made is None else made.nis / float(np.shape(made.y)[-1])
+            nis = 0.0 * valid if innovation is None else innovation.nis / float(np.shape(innovation.y)[-1])
             latest[k] = _noted(latest[k], valid, nis, t)
         return belief._replace(watches=watches, latest=tuple(latest))
 
     def excluded(self, belief: Belief, t: Any) -> dict[str, Array]:
         """Return what is left out now: (trials,) of a sensor, (trials, members) of an actuator; 1 where it is."""
-        found: dict[str, Array] = {}
+        shares: dict[str, Array] = {}
         for name, members, window in self.trouble.told:
             out = (
                 _one(within(t, *window), belief.B_B)
                 if members is None
                 else _members(len(members))(within(t, *window), members, belief.B_B)
             )
-            found[name] = found[name] + out - found[name] * out if name in found else out
+            shares[name] = shares[name] + out - shares[name] * out if name in shares else out
         for watch, memory in zip(self.trouble.watches, belief.watches, strict=True):
             for name, out in watch.excluded(memory).items():
-                found[name] = found[name] + out - found[name] * out if name in found else out
-        return found
+                shares[name] = shares[name] + out - shares[name] * out if name in shares else out
+        return shares
 
     def asked(self, name: str, belief: Belief, now: Array) -> Array:
         """Return what a guard asks of the filter or of a part: `sigma_deg`, or `tracker.age_s`."""
@@ -201,13 +203,13 @@ class CraftNavigation:
 
     def observe(self, belief: Belief, truth: Any, t: float) -> dict[str, Array]:
         """Return the values of its signals."""
-        found = dict(self.inner.observe(belief.filter, truth, t))
+        values = dict(self.inner.observe(belief.filter, truth, t))
         for name, count in zip(self.names, belief.counts, strict=True):
-            found |= {f"{name}.used": count[..., 0], f"{name}.refused": count[..., 1]}
-        found |= {f"{name}.reading": z for name, z in zip(self.recorded, belief.readings, strict=True)}
+            values |= {f"{name}.used": count[..., 0], f"{name}.refused": count[..., 1]}
+        values |= {f"{name}.reading": z for name, z in zip(self.recorded, belief.readings, strict=True)}
         for name, out in (self.excluded(belief, t) if self._may_fail else {}).items():
-            found[f"{name}.excluded"] = _total(out, belief.counts[0][..., 0] if belief.counts else out)
-        return found
+            values[f"{name}.excluded"] = _total(out, belief.counts[0][..., 0] if belief.counts else out)
+        return values
 
 
 def read(measurement: Any, z: Array, valid: Array) -> Any:

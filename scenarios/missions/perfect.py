@@ -22,32 +22,32 @@ ERRORS = {  # fields that are errors which flight software does not know, in wor
 
 def perfect(mission: Mission) -> list[str]:
     """Return sentences on what is known, left out or without error."""
-    told = []
+    sentences = []
     if mission.environment.orbit.kind_name() == "free":
-        told.append("free space: no orbit, no gravity, no field, no Sun")
+        sentences.append("free space: no orbit, no gravity, no field, no Sun")
     elif not _dispersed(mission, "environment"):
-        told.append("flight software knows orbit, field and Sun as they are")
+        sentences.append("flight software knows orbit, field and Sun as they are")
     for name, craft in mission.craft.items():
-        told += _of_craft(mission, name, craft)
+        sentences += _of_craft(mission, name, craft)
     for name, software in mission.software.items():
-        told += [f"{name}: {line}" for line in software.navigation.perfect]
-    return told
+        sentences += [f"{name}: {line}" for line in software.navigation.perfect]
+    return sentences
 
 
 def _of_craft(mission: Mission, name: str, craft: Any) -> list[str]:
-    told = []
+    sentences = []
     exact = not np.any(getattr(craft, "J_error_percent", 0.0)) and not _dispersed(mission, f"craft.{name}.J_kgm2")
     if hasattr(craft, "J_kgm2") and exact and "J_kgm2" not in _believed(mission, name):
-        told.append(f"{name}: flight software knows the inertia exactly")
+        sentences.append(f"{name}: flight software knows the inertia exactly")
     if not craft.loads:
-        told.append(f"{name}: nothing disturbs it")
+        sentences.append(f"{name}: nothing disturbs it")
     for key, sensor in craft.sensors.items():
-        told += _of_sensor(mission, f"{name}.{key}", f"craft.{name}.sensors.{key}", sensor)
+        sentences += _of_sensor(mission, f"{name}.{key}", f"craft.{name}.sensors.{key}", sensor)
     for key, actuator in craft.actuators.items():
         errors = [f for f in type(actuator).model_fields if f.endswith("error_percent")]
         if all(not getattr(actuator, f) for f in errors):
-            told.append(f"{name}.{key}: does what it is told, within its limits")
-    return told
+            sentences.append(f"{name}.{key}: does what it is told, within its limits")
+    return sentences
 
 
 def _of_sensor(mission: Mission, name: str, path: str, sensor: SensorPart) -> list[str]:

@@ -64,36 +64,36 @@ def _boresights(mission: Mission, one: Signals, craft: str, bodies: list[Body]) 
         return []
     axis, q_IB = np.asarray(plans[0].axis_B, dtype=float), one[f"{craft}.q_IB"].values
     q_IR = quaternion.mul(q_IB, quaternion.exp(-np.radians(one[name].values)))  # q_RB = exp(error)
-    wanted, real = quaternion.rotate(q_IR, axis), quaternion.rotate(q_IB, axis)
-    return [Arrow("boresight", craft, real, "#e5484d"), Arrow("boresight wanted", craft, wanted, "#8892a4")]
+    reference, real = quaternion.rotate(q_IR, axis), quaternion.rotate(q_IB, axis)
+    return [Arrow("boresight", craft, real, "#e5484d"), Arrow("boresight wanted", craft, reference, "#8892a4")]
 
 
 def _views(mission: Mission) -> list[Cone]:
     """Return the fields of view of sensors, about their z axes."""
-    found = []
+    cones = []
     for craft, section in mission.craft.items():
         for key, sensor in section.sensors.items():
             angle: Any = getattr(sensor, "half_cone_deg", 180.0)
             if angle < WIDEST_DEG:
                 axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
-                found.append(Cone(f"view of {key}", craft, np.zeros(3), axis, float(angle), colour="#c99a06"))
-    return found
+                cones.append(Cone(f"view of {key}", craft, np.zeros(3), axis, float(angle), colour="#c99a06"))
+    return cones
 
 
 def _keep_outs(mission: Mission) -> list[Cone]:
     """Return the cones about body axes in which the Sun may not come: of slews, and of sensors that it blinds."""
-    found = []
+    cones = []
     for craft, software in mission.software.items():
         for name, mode in software.modes.items():
             if mode.slew is not None and mode.slew.keep_out is not None:
                 axis, cosine = mode.slew.keep_out.numbers()
-                found.append(_no_sun(f"no Sun in {name}", craft, axis, float(np.degrees(np.arccos(cosine)))))
+                cones.append(_no_sun(f"no Sun in {name}", craft, axis, float(np.degrees(np.arccos(cosine)))))
     for craft, section in mission.craft.items():
         for name, sensor in section.sensors.items():
             if (angle := getattr(sensor, "sun_exclusion_deg", 0.0)) > 0.0:
                 axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
-                found.append(_no_sun(f"no Sun before {name}", craft, axis, angle))
-    return [cone for cone in found if cone.half_angle_deg < WIDEST_DEG]
+                cones.append(_no_sun(f"no Sun before {name}", craft, axis, angle))
+    return [cone for cone in cones if cone.half_angle_deg < WIDEST_DEG]
 
 
 def _no_sun(name: str, craft: str, axis_B: Any, angle_deg: float) -> Cone:
@@ -102,13 +102,13 @@ def _no_sun(name: str, craft: str, axis_B: Any, angle_deg: float) -> Cone:
 
 def _corridors(mission: Mission) -> list[Cone]:
     """Return the corridors before the ports of targets, along their x axes."""
-    found = []
+    cones = []
     for software in mission.software.values():
         for mode in software.modes.values():
             plan: Any = mode.guidance
             if hasattr(plan, "corridor_deg") and getattr(plan, "target", None) in mission.craft:
                 length = float(getattr(plan, "synchronise_m", 5.0))
-                found.append(
+                cones.append(
                     Cone("corridor", plan.target, (0, 0, 0), (1, 0, 0), plan.corridor_deg, length, plan.corridor_m)
                 )
-    return found[:1]
+    return cones[:1]

@@ -172,8 +172,8 @@ class Software(Section):
         """Put the mode of the start first: modes of a base come before those of the file that stands on it."""
         if not isinstance(table, Mapping) or not isinstance(modes := table.get("modes"), Mapping):
             return table
-        left, entered = (_words(table.get("transitions"), end) for end in ("from", "to"))
-        stated = _words([table], "first_mode") or left - entered - _words(table.get("timeline"), "mode")
+        origins, entered = (_words(table.get("transitions"), end) for end in ("from", "to"))
+        stated = _words([table], "first_mode") or origins - entered - _words(table.get("timeline"), "mode")
         starts = [name for name in modes if name in stated]
         return {**table, "modes": {starts[0]: modes[starts[0]], **modes}} if starts else table
 
@@ -201,11 +201,11 @@ class Software(Section):
     @property
     def places(self) -> dict[str, range]:
         """Where each mode, each leg, and * stand among the names."""
-        found, first = {name: range(i, i + 1) for i, name in enumerate(self.names)}, 0
+        ranges, first = {name: range(i, i + 1) for i, name in enumerate(self.names)}, 0
         for name, mode in self.modes.items():
-            found[name] = range(first, first + max(len(mode.legs), 1))
-            first = found[name].stop
-        return found | {"*": range(first)}
+            ranges[name] = range(first, first + max(len(mode.legs), 1))
+            first = ranges[name].stop
+        return ranges | {"*": range(first)}
 
     @property
     def ways(self) -> tuple[Transition, ...]:

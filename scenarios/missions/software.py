@@ -92,15 +92,15 @@ class CraftSoftware:
     @property
     def signals(self) -> dict[str, Signal]:
         """What is recorded of commands."""
-        found = {"mode": Signal("1", "mode of flight software", labels=self.names)}
-        found["mode_time_s"] = Signal("s", "time since the mode began")
+        signals = {"mode": Signal("1", "mode of flight software", labels=self.names)}
+        signals["mode_time_s"] = Signal("s", "time since the mode began")
         if self.guards:
             axis = "guard", tuple(f"{k + 1}: {one.text}" for k, one in enumerate(self.guards))
-            found["guard_s"] = Signal("s", "the longest time for which each guard has held so far", axis)
+            signals["guard_s"] = Signal("s", "the longest time for which each guard has held so far", axis)
         for mode in self.modes:
-            found |= getattr(mode.guidance, "signals", {})
-        found |= {"pointing_error_deg": POINTING} if self.wanted else {}
-        return found | ({"momentum_excess_Nms": EXCESS} if self._unloads else {})
+            signals |= getattr(mode.guidance, "signals", {})
+        signals |= {"pointing_error_deg": POINTING} if self.wanted else {}
+        return signals | ({"momentum_excess_Nms": EXCESS} if self._unloads else {})
 
     def start(self, belief: Belief, report: Report, trials: int) -> Memory:
         """Return the memory before the first command, in the first mode."""
@@ -136,9 +136,9 @@ class CraftSoftware:
             memory = self._changed(estimate, belief, report, t, memory)
         lead, guidance, laws = np.shape(memory.mode), list(memory.guidance), list(memory.laws)
         kept = memory.kept_B
-        asked: Any = (*self._nothing(lead), np.full((*lead, self.wanted), np.nan))
+        outputs: Any = (*self._nothing(lead), np.full((*lead, self.wanted), np.nan))
         for i, mode in enumerate(self.modes):
-            given = mode, estimate, report, t, guidance[i], laws[i], left_out, memory.mode, kept
+            inputs = mode, estimate, report, t, guidance[i], laws[i], left_out, memory.mode, kept
             here = mode.holds(memory.mode)
             if self.guards:
                 changed = here & (before != memory.mode)
@@ -150,12 +150,12 @@ class CraftSoftware:
                     leg, enter = memory.mode - float(mode.places[0]), mode.guidance.enter  # type: ignore[union-attr]
                     begun = when(changed, enter, (begun[0], leg, estimate), begun[0]), *begun[1:]
                 *begun, kept = begun
-                given = mode, estimate, report, t, *begun, left_out, memory.mode, kept
+                inputs = mode, estimate, report, t, *begun, left_out, memory.mode, kept
             if len(self.modes) == 1:
-                asked, guidance[i], laws[i] = self._of_mode(*given)
+                outputs, guidance[i], laws[i] = self._of_mode(*inputs)
                 continue
-            asked, guidance[i], laws[i] = when(here, self._of_mode, given, (asked, guidance[i], laws[i]))
-        effectors, wanted = asked
+            outputs, guidance[i], laws[i] = when(here, self._of_mode, inputs, (outputs, guidance[i], laws[i]))
+        effectors, wanted = outputs
         if self._judges_errors:
             memory = memory._replace(errors=machine.errors(wanted, estimate))
         memory = memory._replace(guidance=tuple(guidance), laws=tuple(laws), kept_B=kept)
@@ -195,10 +195,10 @@ class CraftSoftware:
         if mode.unload is not None:
             commands = mode.unload.added(commands, estimate, report, out, kept_B)
         (idle,) = self._nothing(lead)
-        given = tuple(z if u is None else _wide(u, like) for u, z in zip(commands, idle, strict=True))
+        effectors = tuple(z if u is None else _wide(u, like) for u, z in zip(commands, idle, strict=True))
         aim = None if reference is None else _aim(mode.guidance, guidance, reference)
         wanted = np.full((*lead, self.wanted), np.nan) if aim is None else _wide(aim, like)
-        return (given, wanted), guidance, law
+        return (effectors, wanted), guidance, law
 
     def _changed(self, estimate: Any, belief: Belief, report: Report, t: Any, memory: Memory) -> Memory:
         """Return the memory after the guards of this moment."""
@@ -238,25 +238,25 @@ class CraftSoftware:
 
     def observe(self, command: Command, truth: Any, report: Report, t: float) -> dict[str, Array]:
         """Return mode, time in it, and how far the craft is from what is asked for."""
-        found = {"mode": command.mode, "mode_time_s": t - command.entered_s}
+        values = {"mode": command.mode, "mode_time_s": t - command.entered_s}
         if self.guards:
-            found["guard_s"] = command.longest_s
+            values["guard_s"] = command.longest_s
         if self.wanted:
-            found["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
+            values["pointing_error_deg"] = turn_deg(self.reference(command, t)[..., :4], attitude(truth))
         if self._unloads:
-            found["momentum_excess_Nms"] = report.rho_B - command.kept_B
-        return found
+            values["momentum_excess_Nms"] = report.rho_B - command.kept_B
+        return values
 
     def watch(self, command: Command, view: View) -> dict[str, Array]:
         """Return what the guidance of each mode tells; NaN while another mode is in charge."""
-        found: dict[str, Array] = {}
+        values: dict[str, Array] = {}
         for mode in self.modes:
             if getattr(mode.guidance, "signals", {}):
                 mine = np.where(mode.holds(command.mode), 1.0, np.nan)
                 for name, value in mode.guidance.observe(view).items():  # type: ignore[union-attr]
                     own = mine.reshape(mine.shape + (1,) * (np.ndim(value) - mine.ndim)) * value
-                    found[name] = np.where(np.isnan(own), found[name], own) if name in found else own
-        return found
+                    values[name] = np.where(np.isnan(own), values[name], own) if name in values else own
+        return values
 
     @property
     def wanted(self) -> int:

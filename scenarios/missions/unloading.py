@@ -41,15 +41,15 @@ class Unloader(NamedTuple):
         if self.torquers is None:
             wanted_B = -self.law.gain[..., None] * (report.rho_B - kept_B)
             assert self.by is not None
-            made, torque_B = self.by(wanted_B, estimate, out.get(self.actuator)), wanted_B
+            command, torque_B = self.by(wanted_B, estimate, out.get(self.actuator)), wanted_B
         else:
-            made = self.law.command(report.rho_B, estimate.B_B, kept_B)
-            made = self.torquers.torquers.dipole_B(made)
-            torque_B = torque(made, estimate.B_B)
+            command = self.law.command(report.rho_B, estimate.B_B, kept_B)
+            command = self.torquers.torquers.dipole_B(command)
+            torque_B = torque(command, estimate.B_B)
             if commands[self.actuator] is not None:  # torquers that make a part of the demand too
-                made = self.torquers.torquers.dipole_B(commands[self.actuator] + made)
+                command = self.torquers.torquers.dipole_B(commands[self.actuator] + command)
         against = self.share(-torque_B, estimate, out.get(self.wheels))
-        commands[self.actuator] = made
+        commands[self.actuator] = command
         commands[self.wheels] = against if commands[self.wheels] is None else commands[self.wheels] + against
         return commands
 

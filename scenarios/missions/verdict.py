@@ -97,8 +97,8 @@ def judge_campaign(mission: Mission, table: Mapping[str, Array]) -> list[Check]:
     kept = np.asarray(table["lost"]) == ""
     limits = [part for part in mission.requirements.values() if isinstance(part, LostPart)]
     lost = (limits[-1] if limits else LostPart()).count("lost", int(np.sum(~kept))).checks
-    found = [check for name, part in mission.requirements.items() for check in part.campaign(name, table, kept)]
-    return [*lost, *found] if found else [*lost, NOTHING]
+    checks = [check for name, part in mission.requirements.items() for check in part.campaign(name, table, kept)]
+    return [*lost, *checks] if checks else [*lost, NOTHING]
 
 
 def _collect(verdict: Verdict, finding: Finding) -> None:
@@ -111,7 +111,7 @@ def _collect(verdict: Verdict, finding: Finding) -> None:
 
 def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
     """Return the histories (trials, time) of the signals that something is asked of."""
-    found = {}
+    histories = {}
     for part in mission.requirements.values():
         signal = getattr(part, "signal", None)
         if signal is None:
@@ -120,13 +120,13 @@ def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
         if values.ndim == 2 and values.shape[1] == judged.flight.sizes["time"]:
             plain = signal in parse(signal).names
             name = resolve(signal, judged.flight.data_vars, mission.craft) if plain else signal
-            found[name if len(name) < 60 else f"{name[:57]}..."] = np.asarray(values, float)
-    return found
+            histories[name if len(name) < 60 else f"{name[:57]}..."] = np.asarray(values, float)
+    return histories
 
 
 def _measurements(mission: Mission, flight: Signals) -> dict[str, tuple[int, int, int]]:
     """Return how many measurements of each sensor were used, refused and missing, of all trials together."""
-    found = {}
+    counts = {}
     for craft, section in mission.craft.items():
         for key, part in section.sensors.items():
             name = f"{craft}.{key}"
@@ -137,30 +137,30 @@ def _measurements(mission: Mission, flight: Signals) -> dict[str, tuple[int, int
                 continue
             last = float(flight["time"].values[-1]) - part.first_s - part.latency_s
             due = (int(last / part.interval_s + 1e-9) + 1 if last >= 0.0 else 0) * flight.sizes["trial"]
-            found[name] = int(used), int(refused), max(int(due - used - refused), 0)
-    return found
+            counts[name] = int(used), int(refused), max(int(due - used - refused), 0)
+    return counts
 
 
 def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Signals) -> list[str]:
     """Say which sensors the gate shuts out or that never measured, whose noise is misjudged, and what was recovered."""
-    told = []
+    hints = []
     for name, (used, refused, _) in measurements.items():
         if shut := _shut_out(flight, name):
-            told.append(
+            hints.append(
                 f"{name}: the gate refused more than {100.0 * REFUSED:.0f} % of its measurements in {shut} of "
                 f"{flight.sizes['trial']} trials; the filter is too sure of itself: more process noise "
                 "(torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
             )
         elif used + refused == 0:
-            told.append(f"{name}: never measured anything")
+            hints.append(f"{name}: never measured anything")
         elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
-            told.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
-    return told + _recovered(flight) + _run_dry(flight)
+            hints.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
+    return hints + _recovered(flight) + _run_dry(flight)
 
 
 def _at_limits(mission: Mission, flight: Signals) -> list[str]:
     """Say which wheels and thrusters were asked for all they can make, or more, for much of the time."""
-    told = []
+    hints = []
     for craft, section in mission.craft.items():
         for key, part in section.actuators.items():
             whole = part.kind_name() == "thrusters" and getattr(part, "modulation", "") == "pulse-width"
@@ -174,32 +174,32 @@ def _at_limits(mission: Mission, flight: Signals) -> list[str]:
                 if busy.any():
                     which = {"on": "thrust", "torque_Nm": "torque", "momentum_Nms": "momentum"}[what]
                     trials = f"in {int(busy.sum())} of {len(busy)} trials"
-                    told.append(f"{craft}.{key}: at the limit of {which} for over {BUSY:.0%} of the time {trials}")
-    return told
+                    hints.append(f"{craft}.{key}: at the limit of {which} for over {BUSY:.0%} of the time {trials}")
+    return hints
 
 
 def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:
     """Name the modes of the file that no trial was in, nor in any of their legs, when signals were kept."""
-    told = []
+    hints = []
     for craft, names in modes.items():
         if len(names) > 1 and f"{craft}.mode" in flight:
-            seen = np.unique(flight[f"{craft}.mode"].values)
+            visited = np.unique(flight[f"{craft}.mode"].values)
             software = mission.software[craft]
-            never = (name for name in software.modes if not set(software.places[name]) & set(seen))
-            told += [f"{craft}: no trial was ever in mode {name}" for name in never]
-    return told
+            never = (name for name in software.modes if not set(software.places[name]) & set(visited))
+            hints += [f"{craft}: no trial was ever in mode {name}" for name in never]
+    return hints
 
 
 def _run_dry(flight: Signals) -> list[str]:
     """Say which tanks were empty, in how many trials, and since when."""
-    told = []
+    hints = []
     for name in (str(key) for key in flight.data_vars if str(key).endswith(".propellant_kg")):
         empty = flight[name].values <= 1e-9  # rounding
         if empty.any():
             first = float(flight["time"].values[np.argmax(empty.any(axis=0))])
             trials = f"in {int(empty.any(axis=1).sum())} of {len(empty)} trials"
-            told.append(f"{name.removesuffix('.propellant_kg')}: out of propellant {trials}, first at {first:g} s")
-    return told
+            hints.append(f"{name.removesuffix('.propellant_kg')}: out of propellant {trials}, first at {first:g} s")
+    return hints
 
 
 def _shut_out(flight: Signals, name: str) -> int:
@@ -218,12 +218,14 @@ def _mean_nis(flight: Signals, name: str) -> float:
 
 def _recovered(flight: Signals) -> list[str]:
     """Say how often filters had to recover: their models and the sensors contradict each other."""
-    told = []
+    hints = []
     for name in flight.data_vars:
         if not str(name).endswith(".recoveries"):
             continue
         count = np.nan_to_num(flight[name].values[:, -1])
         if count.sum() > 0.0:
             craft = str(name).removesuffix(".recoveries")
-            told.append(f"{craft}: its filter recovered {int(count.sum())} times, in {int((count > 0.0).sum())} trials")
-    return told
+            hints.append(
+                f"{craft}: its filter recovered {int(count.sum())} times, in {int((count > 0.0).sum())} trials"
+            )
+    return hints

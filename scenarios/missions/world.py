@@ -33,10 +33,10 @@ class World:
 
     def step(self, x: tuple[Any, ...], command: tuple[Any, ...], t: Any, h: Any) -> tuple[Any, ...]:
         """Move all over h."""
-        asked = dict(zip(self.commanded, command, strict=True))
+        commands = dict(zip(self.commanded, command, strict=True))
         moved = []
         for (name, craft), state in zip(self.craft.items(), x, strict=True):
-            effectors = asked[name].effectors if name in asked else self.idle[name]
+            effectors = commands[name].effectors if name in commands else self.idle[name]
             moved.append(craft.step(state, effectors, t, h))
         after = tuple(moved)
         for happening in self.happenings:
@@ -64,8 +64,8 @@ class Navigations:
         """Correct the belief of the craft whose sensor it is."""
         owner, _, sensor = name.partition(".")
         i = list(self.software).index(owner)
-        corrected, made = self.software[owner].navigation.update(belief[i], sensor, measurement, t)
-        return (*belief[:i], corrected, *belief[i + 1 :]), made
+        corrected, innovation = self.software[owner].navigation.update(belief[i], sensor, measurement, t)
+        return (*belief[:i], corrected, *belief[i + 1 :]), innovation
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ class Controls:
     def command(self, belief: Any, report: Any, t: Any, memory: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return the commands of each, and what each remembers."""
         each = zip(self.software.values(), belief, report, memory, strict=True)
-        done = [s.command(b, r, t, m) for s, b, r, m in each]
-        return tuple(u for u, _ in done), tuple(m for _, m in done)
+        answers = [s.command(b, r, t, m) for s, b, r, m in each]
+        return tuple(u for u, _ in answers), tuple(m for _, m in answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +93,15 @@ class Observer:
     @property
     def signals(self) -> dict[str, Signal]:
         """All signals, under the names of their craft."""
-        found: dict[str, Signal] = {}
+        signals: dict[str, Signal] = {}
         for name, craft in self.world.craft.items():
-            found |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in craft.signals.items()}
+            signals |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in craft.signals.items()}
         for name, software in self.software.items():
             of_both = {**software.signals, **software.navigation.signals}
-            found |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in of_both.items()}
+            signals |= {f"{name}.{key}": _prefixed(name, signal) for key, signal in of_both.items()}
         for happening in self.world.happenings:
-            found |= {f"{happening.name}.{key}": signal for key, signal in happening.signals.items()}
-        return found | SURROUNDINGS
+            signals |= {f"{happening.name}.{key}": signal for key, signal in happening.signals.items()}
+        return signals | SURROUNDINGS
 
     def __call__(self, moment: Moment) -> dict[str, Array]:
         """Return the values of all signals."""
@@ -109,19 +109,19 @@ class Observer:
         commands = dict(zip(self.software, moment.command, strict=True))
         values: dict[str, Array] = {}
         for name, craft in self.world.craft.items():
-            asked = commands[name].effectors if name in commands else self.world.idle[name]
-            values |= {f"{name}.{key}": v for key, v in craft.observe(truth[name], asked, moment.t).items()}
-        told = zip(moment.belief, moment.report, strict=True)
-        for (name, software), (belief, report) in zip(self.software.items(), told, strict=True):
+            effectors = commands[name].effectors if name in commands else self.world.idle[name]
+            values |= {f"{name}.{key}": v for key, v in craft.observe(truth[name], effectors, moment.t).items()}
+        states = zip(moment.belief, moment.report, strict=True)
+        for (name, software), (belief, report) in zip(self.software.items(), states, strict=True):
             inner = software.navigation.inner
-            seen = truth if isinstance(inner, ChaserNavigation) else truth[self.seen[name]]
-            found = software.navigation.observe(belief, seen, moment.t)
-            found |= software.observe(commands[name], truth[name], report, moment.t)
+            state = truth if isinstance(inner, ChaserNavigation) else truth[self.seen[name]]
+            own_values = software.navigation.observe(belief, state, moment.t)
+            own_values |= software.observe(commands[name], truth[name], report, moment.t)
             own = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
             estimate = software.navigation.estimate(belief, report)
             view = View(name, truth, estimate, commands[name].wanted, own, moment.t)
-            found |= software.watch(commands[name], view)
-            values |= {f"{name}.{key}": v for key, v in found.items()}
+            own_values |= software.watch(commands[name], view)
+            values |= {f"{name}.{key}": v for key, v in own_values.items()}
         env = self.sky.at(moment.t)
         around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}
         for happening in self.world.happenings:
@@ -147,18 +147,20 @@ def _prefixed(name: str, signal: Signal) -> Signal:
 
 def innovation_signals(names: Sequence[str]) -> dict[str, Signal]:
     """Return the signals of the innovations of some sensors."""
-    found = {}
+    signals = {}
     for name in names:
-        found[f"{name}.innovation"] = Signal("1", f"{name}: innovation over its standard deviation")
-        found[f"{name}.nis"] = Signal("1", f"{name}: normalised innovation squared, over its dimension; NaN: not used")
-    return found
+        signals[f"{name}.innovation"] = Signal("1", f"{name}: innovation over its standard deviation")
+        signals[f"{name}.nis"] = Signal(
+            "1", f"{name}: normalised innovation squared, over its dimension; NaN: not used"
+        )
+    return signals
 
 
-def observe_innovation(name: str, made: Any) -> Mapping[str, Any]:
+def observe_innovation(name: str, innovation: Any) -> Mapping[str, Any]:
     """Return the values of the innovation signals of one sensor."""
-    if made is None:
+    if innovation is None:
         return {}
-    m = made.y.shape[-1]
-    nan = np.where(made.used, 0.0, np.nan)
-    sigma = np.sqrt(np.stack([made.S[..., i, i] for i in range(m)], axis=-1))
-    return {f"{name}.innovation": made.y / sigma + nan[..., None], f"{name}.nis": made.nis / m + nan}
+    m = innovation.y.shape[-1]
+    nan = np.where(innovation.used, 0.0, np.nan)
+    sigma = np.sqrt(np.stack([innovation.S[..., i, i] for i in range(m)], axis=-1))
+    return {f"{name}.innovation": innovation.y / sigma + nan[..., None], f"{name}.nis": innovation.nis / m + nan}

@@ -85,14 +85,14 @@ class Judged:
 
     def value(self, expression: Expression) -> Any:
         """Return what an expression of signals says: (trials, times), or (trials,) where no signal has a time."""
-        found = expression.value(self._signal)
+        values = expression.value(self._signal)
         shape = (len(self.trials), self.flight.sizes["time"])
-        found = np.asarray(found)
-        return found[:, 0] if found.shape == (shape[0], 1) and shape[1] > 1 else np.broadcast_to(found, shape)
+        values = np.asarray(values)
+        return values[:, 0] if values.shape == (shape[0], 1) and shape[1] > 1 else np.broadcast_to(values, shape)
 
     def stuck(self, i: int) -> str:
         """Say in which modes a trial ended, since when, and which guards did not let it out of them."""
-        told = []
+        reasons = []
         for craft, software in self.mission.software.items():
             if f"{craft}.mode" not in self.flight or len(self.modes.get(craft, ())) < 2:
                 continue
@@ -100,11 +100,11 @@ class Judged:
             here = self.modes[craft].index(mode)
             ways = [(k, way) for k, way in enumerate(software.ways) if here in software.places[getattr(way, "from")]]
             guards = [self._waited(craft, i, k, way) for k, way in ways if way.to != mode]
-            told.append(f"{craft} is in mode {mode}{since}" + (f", as {' and '.join(guards)}" if guards else ""))
+            reasons.append(f"{craft} is in mode {mode}{since}" + (f", as {' and '.join(guards)}" if guards else ""))
             if f"{craft}.search" in self.flight:
                 search = self.flight[f"{craft}.search"]
-                told.append(search.attrs["labels"].split(", ")[int(search.values[i, -1])])
-        return f": {'; '.join(told)}" if told else ""
+                reasons.append(search.attrs["labels"].split(", ")[int(search.values[i, -1])])
+        return f": {'; '.join(reasons)}" if reasons else ""
 
     def mode(self, craft: str, i: int, k: int) -> tuple[str, str]:
         """Return the mode of a trial at a record, and since when in words."""
@@ -125,9 +125,9 @@ class Judged:
     def in_mode(self, i: int, k: int) -> str:
         """Say in which mode a trial is at a record, of every craft that has several."""
         crafts = [one for one in self.mission.software if len(self.modes.get(one, ())) > 1]
-        found = [(one, *self.mode(one, i, k)) for one in crafts if f"{one}.mode" in self.flight]
-        several = len(found) > 1
-        return "".join(f", {f'{one} ' if several else ''}in mode {mode}{since}" for one, mode, since in found)
+        stays = [(one, *self.mode(one, i, k)) for one in crafts if f"{one}.mode" in self.flight]
+        several = len(stays) > 1
+        return "".join(f", {f'{one} ' if several else ''}in mode {mode}{since}" for one, mode, since in stays)
 
     def _signal(self, name: str) -> Any:
         """Return a signal: its length if it is a vector; text where its values have labels."""
@@ -165,11 +165,11 @@ def resolve(name: str, there: Any, craft: Any) -> str:
     """Return the whole name of a signal; that of the craft may be left out where there is one craft only."""
     if name in there or name in ALWAYS:
         return name
-    found = [f"{one}.{name}" for one in craft if f"{one}.{name}" in there]
-    if len(found) == 1:
-        return found[0]
-    if len(found) > 1:
-        raise InputError(f"{name}: is a signal of several craft; give {' or '.join(found)}")
+    names = [f"{one}.{name}" for one in craft if f"{one}.{name}" in there]
+    if len(names) == 1:
+        return names[0]
+    if len(names) > 1:
+        raise InputError(f"{name}: is a signal of several craft; give {' or '.join(names)}")
     likely, possible = (
         difflib.get_close_matches(name, map(str, there), most, least) for most, least in ((1, 0.9), (3, 0.4))
     )

@@ -108,8 +108,8 @@ def bound_deg(mission: Any, craft: str, x_0: AttitudeState, t: Array) -> Array:
         x, env = AttitudeState(flow.x[k, ..., :4], flow.x[k, ..., 4:]), sky.at(time)
         for name in [name for name in sensors if time in due[name]]:
             _, H, R = sensors[name].predict(x, env)
-            seen = sensors[name].measure(x, env, np.zeros((len(x.q_IB), sensors[name].noise_size))).valid
-            gained[k] += cramer_rao.information(H, R) * seen[..., None, None]
+            valid = sensors[name].measure(x, env, np.zeros((len(x.q_IB), sensors[name].noise_size))).valid
+            gained[k] += cramer_rao.information(H, R) * valid[..., None, None]
     C = cramer_rao.posterior(flow.F, flow.Q, gained, knowledge.covariance(sensors, sky.at(0.0), body.start, x_0))
     square = np.trace(C[..., :3, :3], axis1=-2, axis2=-1)
     return np.degrees(np.sqrt(square[np.searchsorted(times, np.round(t, 9))]))

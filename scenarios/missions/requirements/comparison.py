@@ -74,9 +74,9 @@ class ComparisonPart(RequirementPart):
         """Return the table, and whether ours loses none and ties with the strong one."""
         finding, rows, histories = Finding(), {}, {}
         for contestant, table in self.contestants.items():
-            for variant, more in self.variants.items():
+            for variant, changes in self.variants.items():
                 label = _label(contestant, variant)
-                own = self._flown(judged, {**_flat(table), **_flat(more)})
+                own = self._flown(judged, {**_flat(table), **_flat(changes)})
                 finding.metrics |= self._scored(own, label)
                 finding.tally |= self._tally(name, own, label)
                 rows[label] = [f"{key}_{label}" for key in ("lost", *self.columns)]
@@ -121,18 +121,18 @@ class ComparisonPart(RequirementPart):
 
     def _scored(self, own: Judged, label: str) -> dict[str, float]:
         """Return the numbers of one row."""
-        found = {f"lost_{label}": float(len(own.lost))}
+        metrics = {f"lost_{label}": float(len(own.lost))}
         for key, column in self.columns.items():
-            found[f"{key}_{label}"] = column.judge(key, own).metrics[key]
-        return found
+            metrics[f"{key}_{label}"] = column.judge(key, own).metrics[key]
+        return metrics
 
     def _tally(self, name: str, own: Judged, label: str) -> dict[str, Array]:
         """Return what a campaign needs of each trial: whether it was lost, and its number in the column of the tie."""
-        found = {f"{name} lost {label}": (~own.kept).astype(float)}
+        tally = {f"{name} lost {label}": (~own.kept).astype(float)}
         if self.tie:
             column = self.columns[self.tie_column].judge(self.tie_column, own)
-            found[f"{name} tie {label}"] = np.where(own.kept, column.per_trial[self.tie_column], np.nan)
-        return found
+            tally[f"{name} tie {label}"] = np.where(own.kept, column.per_trial[self.tie_column], np.nan)
+        return tally
 
     def campaign(self, name: str, table: Mapping[str, Any], kept: Any) -> list[Check]:
         """Return the same checks over all trials of a campaign; a tie is that of the RMS over the trials."""
@@ -160,7 +160,7 @@ def _label(contestant: str, variant: str) -> str:
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return the values of nested tables by their dotted keys."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in table.items():
-        found |= _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {f"{before}{key}": value}
-    return found
+        values |= _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {f"{before}{key}": value}
+    return values

@@ -54,10 +54,10 @@ class LostPart(RequirementPart):
                     finding.lost[trial] = f"{self.reason or self.when}, at {t[k]:g} s{judged.in_mode(i, k)}"
         if self.unless:
             ends = judged.value(parse(self.unless)).astype(bool)
-            said = self.reason if self.reason and not self.when else f"not {self.unless}"
+            reason = self.reason if self.reason and not self.when else f"not {self.unless}"
             for i, (trial, row) in enumerate(zip(judged.trials.tolist(), ends, strict=True)):
                 if not np.atleast_1d(row)[-1]:
-                    finding.lost.setdefault(trial, f"{said} at the end{judged.stuck(i)}")
+                    finding.lost.setdefault(trial, f"{reason} at the end{judged.stuck(i)}")
         return finding
 
     def count(self, name: str, lost: int) -> Finding:
