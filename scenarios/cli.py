@@ -76,8 +76,8 @@ def _list(as_json: Json = False) -> None:
 
     cases, missions = {case.name: case.title for case in papers.cases()}, titles()
     if as_json:
-        named = {"missions": missions, "cases": cases}
-        display.tell({k: [{"name": n, "title": t} for n, t in v.items()] for k, v in named.items()})
+        groups = {"missions": missions, "cases": cases}
+        display.tell({k: [{"name": n, "title": t} for n, t in v.items()] for k, v in groups.items()})
         return
     display.table("missions", ("name", "title"), list(missions.items()))
     print()
@@ -177,8 +177,8 @@ def _parts(
         title = f"{slot} {kind}: {catalogue.about(catalogue.part(slot, kind))}"
     else:
         slots = [slot] if slot is not None else list(catalogue.PACKAGES)
-        found = [(one, name, part) for one in slots for name, part in catalogue.of_slot(one).items()]
-        rows = [(one, name, catalogue.about(part)) for one, name, part in found]
+        parts = [(one, name, part) for one in slots for name, part in catalogue.of_slot(one).items()]
+        rows = [(one, name, catalogue.about(part)) for one, name, part in parts]
         header, title = ("slot", "kind", "what it is"), "parts"
     if as_json:
         display.tell([dict(zip(header, row, strict=True)) for row in rows])

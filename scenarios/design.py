@@ -39,23 +39,23 @@ def lqr(
     if not 0 < step_s < np.inf:
         raise InputError(f"--step-s: {step_s:g} is not positive and finite; give a number > 0")
     rate = _numbers("--rate-deg-s", rate_deg_s, 3)
-    found = _design_lqr(_inertia(inertia), mass, step_s, rate, state_weights, input_weights)
-    margins = found.margins()
+    design = _design_lqr(_inertia(inertia), mass, step_s, rate, state_weights, input_weights)
+    margins = design.margins()
     report = {
-        "design": "lqr", "step_s": step_s, "K": found.K, "poles": np.abs(found.poles),
+        "design": "lqr", "step_s": step_s, "K": design.K, "poles": np.abs(design.poles),
         "disk_margin": margins.disk, "gain_margin_db": margins.gain_db, "phase_margin_deg": margins.phase_deg,
         "disk_margin_all_inputs": margins.disk_all,
     }  # fmt: skip
     if out is not None:
-        _write(out, found)
+        _write(out, design)
     if as_json:
         display.tell(report)
         return
     print("K =")
-    print(np.array2string(found.K, precision=5, suppress_small=True, max_line_width=120))
+    print(np.array2string(design.K, precision=5, suppress_small=True, max_line_width=120))
     rows = [(f"{i}", f"{d:.3f}", f"{g:.1f}", f"{p:.0f}") for i, (d, g, p) in enumerate(zip(*margins[:3], strict=True))]
     display.table("margins at the inputs", ("input", "disk", "gain [dB]", "phase [deg]"), rows)
-    print(f"largest pole {np.max(np.abs(found.poles)):.4f}")
+    print(f"largest pole {np.max(np.abs(design.poles)):.4f}")
     print(f"all inputs at once: disk margin at least {margins.disk_all:.3f}")
 
 
@@ -82,16 +82,16 @@ def mission(
     refuse(flown)
     axes = [Axis.of(text, flown) for text in vary]
     with progress.bar("designing") as moved:
-        found = tune.tune(flown, axes, minimise, runs, flights, moved)
-    both = [one.fly(trials, judged_only=True).verdict for one in (flown, override(flown, found.settings))]
+        design = tune.tune(flown, axes, minimise, runs, flights, moved)
+    both = [one.fly(trials, judged_only=True).verdict for one in (flown, override(flown, design.settings))]
     rows = [(m, *(f"{v.metrics.get(m, float('nan')):.4g}" for v in both)) for m in both[0].metrics]
     if as_json:
         metrics = {when: v.metrics for when, v in zip(("before", "after"), both, strict=True)}
-        display.tell({**found._asdict(), "monte_carlo": metrics, "trials": trials})
+        display.tell({**design._asdict(), "monte_carlo": metrics, "trials": trials})
         return
-    chosen = [f"{field} = {value:.5g}" for field, value in found.values.items()]
+    chosen = [f"{field} = {value:.5g}" for field, value in design.values.items()]
     print("\n".join(chosen) or "nothing better was found within these ranges")
-    print(f"{minimise}: predicted {found.before:.4g} before, {found.after:.4g} after, {found.runs} covariance runs")
+    print(f"{minimise}: predicted {design.before:.4g} before, {design.after:.4g} after, {design.runs} covariance runs")
     display.table(f"Monte Carlo, {trials} trials", ("metric", "before", "after"), rows)
 
 
@@ -137,7 +137,7 @@ def _numbers(option: str, text: str, count: int) -> list[float]:
     return numbers
 
 
-def _write(path: Path, found: Any) -> None:
+def _write(path: Path, design: Any) -> None:
     import numpy as np
 
     from gnc.files import replacing
@@ -147,6 +147,6 @@ def _write(path: Path, found: Any) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path.with_suffix(".npz")) as temporary, temporary.open("wb") as file:
-            np.savez(file, K=found.K, S=found.S, F=found.F, G=found.G, step_s=found.h)
+            np.savez(file, K=design.K, S=design.S, F=design.F, G=design.G, step_s=design.h)
     except OSError as error:
         raise InputError(f"--out {path}: {error.strerror}; give a file that can be written") from None

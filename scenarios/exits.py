@@ -29,12 +29,12 @@ class Stopped(Exception):
 
 def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] | None) -> int:
     """Run a command with its arguments and return the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers too, with one line
     sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))  # None: closed by a shell
     try:
-        code = command([word for word in given if word != TRACEBACK]) or 0
+        code = command([word for word in words if word != TRACEBACK]) or 0
         sys.stdout.flush()
     except typer.TyperException as error:
         return _complain(error.format_message(), BAD_INPUT)
@@ -45,11 +45,11 @@ def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] |
     except BaseException as error:
         if isinstance(error.__context__, BrokenPipeError):  # typer answers it with SystemExit
             return PIPE_CLOSED
-        if isinstance(error, SystemExit) and _completes(given):  # the shell's question is answered
+        if isinstance(error, SystemExit) and _completes(words):  # the shell's question is answered
             return int(error.code or 0)
         if _gone(sys.stdout) or _gone(sys.stderr):
             return _complain("an own part has closed standard output or standard error; leave them open", PART_FAILED)
-        return _failed(error, TRACEBACK in given)
+        return _failed(error, TRACEBACK in words)
     return _complain("interrupted", code) if code == INTERRUPTED else code
 
 
@@ -63,9 +63,9 @@ def _gone(stream: Any) -> bool:
         return True
 
 
-def _completes(given: list[str]) -> bool:
+def _completes(words: list[str]) -> bool:
     """Tell whether a shell asks for completions, or how it gets them."""
-    return "_GNC_COMPLETE" in os.environ or bool({"--show-completion", "--install-completion"} & set(given))
+    return "_GNC_COMPLETE" in os.environ or bool({"--show-completion", "--install-completion"} & set(words))
 
 
 def _failed(error: BaseException, trace: bool) -> int:

@@ -32,7 +32,7 @@ def export(
 ) -> None:
     """Write flight software of a mission, or a kernel, as C99, with test vectors, a test program and its Makefile."""
     if what == "kernel":
-        told = _export_kernel(kernel or "", name, out)
+        summary = _export_kernel(kernel or "", name, out)
     else:
         from gnc.scenarios.missions import flight_code
         from gnc.scenarios.missions.load import read
@@ -44,13 +44,13 @@ def export(
         options = {"single": single, "most_repeats": most_repeats}
         mission = read(what, settings or ())
         files = flight_code.export(mission, craft, out, surroundings == "table", sizes, **options)
-        told = {"mission": mission.name, "files": [str(file) for file in files]}
+        summary = {"mission": mission.name, "files": [str(file) for file in files]}
     if as_json:
         from gnc.scenarios import display
 
-        display.tell(told)
+        display.tell(summary)
     else:
-        print("\n".join(told["files"]))
+        print("\n".join(summary["files"]))
 
 
 def _export_kernel(what: str, name: str, out: Path) -> dict[str, Any]:
@@ -71,11 +71,11 @@ def _kernel(what: str) -> Kernel:
     module, _, name = what.partition(":")
     try:
         sys.path.insert(0, str(Path.cwd()))
-        found = getattr(importlib.import_module(module), name, None)
+        kernel = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
         raise InputError(f"{what}: {error}") from None
     finally:
         sys.path.pop(0)
-    if not isinstance(found, Kernel):
+    if not isinstance(kernel, Kernel):
         raise InputError(f"{what}: {module} has no kernel {name!r}; expected MODULE:NAME, as gnc.quaternion:mul")
-    return found
+    return kernel

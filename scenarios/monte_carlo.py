@@ -79,8 +79,8 @@ def resolve(
     mission = stored
     if name is not None:
         mission = configuration.override(read(name), [f"run.seed={stored.run.seed}", f"run.trials={stored.run.trials}"])
-    given = [*settings, *changes]
-    mission = configuration.override(mission, given) if given else mission
+    overrides = [*settings, *changes]
+    mission = configuration.override(mission, overrides) if overrides else mission
     return (stored if flat(mission) == flat(stored) else mission), resume
 
 
@@ -117,7 +117,7 @@ def run(
     for path in exports:
         check_format(path)
     probe = _probe(mission, flight_code)
-    found = campaign.run(
+    results = campaign.run(
         MissionFlight(mission, mission.run.seed, flight_code),
         flat(mission) | {TEXT: dump(mission)},
         mission.run.seed,
@@ -131,17 +131,17 @@ def run(
         times_s=dict.fromkeys(probe.verdict.over_time, probe.recorded["time"].values),
         progress=progress,
     )
-    for line in found.damaged:
+    for line in results.damaged:
         print("gnc:", line, file=sys.stderr)
     with replacing(out / CONFIG) as path:
         path.write_text(dump(mission), encoding="utf-8")
-    steps = found.timing["flown_trials"] * round(mission.run.duration_s / mission.run.truth_step_s)
-    found.timing["trial_steps_per_s"] = steps / found.timing["fly_s"]
+    steps = results.timing["flown_trials"] * round(mission.run.duration_s / mission.run.truth_step_s)
+    results.timing["trial_steps_per_s"] = steps / results.timing["fly_s"]
     for path in exports:
-        export(found.table, path)
-    for figure, draw in monte_carlo_figures.draw(found, mission).items():
+        export(results.table, path)
+    for figure, draw in monte_carlo_figures.draw(results, mission).items():
         save_figure(draw, out / f"{figure}.png")
-    return Outcome(mission, found, judge_campaign(mission, found.table), out)
+    return Outcome(mission, results, judge_campaign(mission, results.table), out)
 
 
 def _probe(mission: Mission, code: FlightCode | None) -> Flight:
@@ -160,14 +160,14 @@ def _consistency(probe: Flight) -> dict[str, int]:
 
 def report(outcome: Outcome) -> dict[str, Any]:
     """The outcome for machines; only `timing` depends on time and machine."""
-    found, out = outcome.campaign, outcome.out
+    results, out = outcome.campaign, outcome.out
     worst = {
         metric: [{"trial": trial, "replay": replay(out, trial)} for trial in trials]
-        for metric, trials in found.summary["worst"].items()
+        for metric, trials in results.summary["worst"].items()
     }
     checks = [asdict(check) for check in outcome.checks]
-    told = {"scenario": outcome.mission.name, **found.summary, "worst": worst, "checks": checks, "ok": outcome.ok}
-    return {**told, "timing": found.timing, "out": str(out)}
+    summary = {"scenario": outcome.mission.name, **results.summary, "worst": worst, "checks": checks, "ok": outcome.ok}
+    return {**summary, "timing": results.timing, "out": str(out)}
 
 
 def replay(out: Path, trial: int) -> str:
@@ -177,27 +177,27 @@ def replay(out: Path, trial: int) -> str:
 
 def show(outcome: Outcome) -> None:
     """The outcome for people."""
-    found, out, name = outcome.campaign, outcome.out, outcome.mission.name
-    told, lost = found.summary, found.summary["lost"]
-    rows = [(key, *[_cell(x[c]) for c in COLUMNS]) for key, x in told["metrics"].items()]
-    table(f"{name}: {told['trials']} trials, seed {told['seed']}, {len(lost)} lost", ("metric", *COLUMNS), rows)
+    results, out, name = outcome.campaign, outcome.out, outcome.mission.name
+    summary, lost = results.summary, results.summary["lost"]
+    rows = [(key, *[_cell(x[c]) for c in COLUMNS]) for key, x in summary["metrics"].items()]
+    table(f"{name}: {summary['trials']} trials, seed {summary['seed']}, {len(lost)} lost", ("metric", *COLUMNS), rows)
     print()
     checks = [(c.name, number(c.value), bound_text(c), c.note, "ok" if c.ok else "FAILED") for c in outcome.checks]
     table("requirements, all trials together", ("requirement", "value", "bound", "note", "ok"), checks)
-    if p := told["success"]:
+    if p := summary["success"]:
         print(f"success {p['p']:.4f}, 95 % interval {p['lo']:.4f} to {p['hi']:.4f} (Wilson), each trial by itself")
-    for key, x in told["consistency"].items():
+    for key, x in summary["consistency"].items():
         if x["mean"] is None:  # all trials are lost
             continue
         inside = f"{100.0 * x['inside']:.0f} % of the time in its {100.0 * x['confidence']:g} % band"
         print(f"{key}: mean {x['mean']:.3f}, {inside} for a perfect model")
-    _show_sensitivities(told["sensitivity"])
+    _show_sensitivities(summary["sensitivity"])
     for entry in lost[:SHOWN]:
         print(f"trial {entry['trial']} lost: {entry['reason']}   {replay(out, entry['trial'])}")
-    for metric, trials in told["worst"].items():
+    for metric, trials in summary["worst"].items():
         if trials:
             print(f"worst {metric}: trial {trials[0]}   {replay(out, trials[0])}")
-    t = found.timing
+    t = results.timing
     rate = f"{t['trial_steps_per_s']:.3g} trial-steps/s"
     print(f"{t['flown_trials']:g} trials flown in {t['fly_s']:.1f} s, {rate}; results in {out}")
 
@@ -208,9 +208,9 @@ def _cell(value: float | None) -> str:
 
 def _show_sensitivities(rows: list[dict[str, Any]]) -> None:
     """Say what goes with what, as far as chance does not explain it."""
-    told = [r for r in rows if r["p_adjusted"] < FALSE_DISCOVERY][:SHOWN]
+    links = [r for r in rows if r["p_adjusted"] < FALSE_DISCOVERY][:SHOWN]
     cells = [
-        (r["metric"], r["input"].removeprefix("input."), f"{r['rho']:+.3f}", f"{r['p_adjusted']:.1e}") for r in told
+        (r["metric"], r["input"].removeprefix("input."), f"{r['rho']:+.3f}", f"{r['p_adjusted']:.1e}") for r in links
     ]
     if cells:
         table("what goes with what", ("metric", "drawn or dispersed", "rank correlation", "p adjusted"), cells)

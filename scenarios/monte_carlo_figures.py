@@ -24,16 +24,16 @@ STRONGEST = 15  # bars
 
 def draw(campaign: Campaign, mission: Mission) -> Mapping[str, Draw]:
     """Return the figures by name."""
-    found: dict[str, Draw] = {}
+    figures: dict[str, Draw] = {}
     title = f"{mission.name}: percentiles over {campaign.summary['trials']} trials"
     if bands := fans(campaign.bands, mission):
-        found["bands"] = partial(panels, title=title, plots=bands[:MOST])
+        figures["bands"] = partial(panels, title=title, plots=bands[:MOST])
     metrics = [name for name, x in campaign.summary["metrics"].items() if x["count"] > 1][:MOST]
     if metrics:
-        found["metrics"] = lambda figure: _distributions(figure, campaign, metrics)
+        figures["metrics"] = lambda figure: _distributions(figure, campaign, metrics)
     if campaign.summary["sensitivity"]:
-        found["sensitivity"] = lambda figure: _sensitivities(figure, campaign)
-    return found
+        figures["sensitivity"] = lambda figure: _sensitivities(figure, campaign)
+    return figures
 
 
 def _distributions(figure: Figure, campaign: Campaign, names: list[str]) -> None:

@@ -48,7 +48,7 @@ def panels(figure: Figure, title: str, plots: Sequence[described.Plot | describe
     """Draw descriptions one below the other, each with its title above and its legend beside it."""
     figure.set_layout_engine("tight")  # measures once, constrained twice
     figure.set_figheight(max(3.2, 0.6 + 2.1 * len(plots)))
-    told: list[set[str]] = []  # what legends above say already
+    legends: list[set[str]] = []  # what legends above say already
     for axes, plot in zip(np.atleast_1d(figure.subplots(len(plots), 1)), plots, strict=True):
         if isinstance(plot, described.Path):
             _path(axes, plot)
@@ -59,13 +59,13 @@ def panels(figure: Figure, title: str, plots: Sequence[described.Plot | describe
         axes.set_title(plot.title, fontsize=9, loc="left")
         axes.tick_params(labelsize=8)
         axes.grid(alpha=0.3)
-        shades = {shade.name for shade in getattr(plot, "shades", ())} if told else set()
+        shades = {shade.name for shade in getattr(plot, "shades", ())} if legends else set()
         lines = [(h, label) for h, label in zip(*axes.get_legend_handles_labels(), strict=True) if label not in shades]
-        if lines and {label for _, label in lines} not in told:
+        if lines and {label for _, label in lines} not in legends:
             axes.legend(
                 *zip(*lines, strict=True), fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False
             )
-        told.append({label for _, label in lines})
+        legends.append({label for _, label in lines})
     figure.suptitle(title, fontsize=11)
 
 

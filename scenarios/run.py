@@ -51,11 +51,11 @@ def report(flight: Flight) -> dict[str, Any]:
 
 def _comparison(flight: Flight) -> dict[str, Any] | None:
     """The contestants side by side."""
-    found = flight.verdict.comparison
-    if found is None:
+    comparison = flight.verdict.comparison
+    if comparison is None:
         return None
-    rows = [[who, *[flight.verdict.metrics[key] for key in keys]] for who, keys in found.rows.items()]
-    return {"title": found.title, "columns": list(found.columns), "rows": rows}
+    rows = [[who, *[flight.verdict.metrics[key] for key in keys]] for who, keys in comparison.rows.items()]
+    return {"title": comparison.title, "columns": list(comparison.columns), "rows": rows}
 
 
 def try_directory(out: Path) -> None:

@@ -67,9 +67,9 @@ def simulate(mission: Mission, trial: int, log: Path, progress: Callable[[int, i
     columns = recorder.columns()
     steps = np.diff(columns["t_s"])
     gap_steps = max(FEWEST_STEPS, 2.0 * float(steps.max() / steps.min()))  # inputs of a simulation have no gaps
-    told = recorder.config()
-    told["log"] |= {"time": "t_s", "gap_steps": gap_steps}
-    chosen, beside = validate(told, Replay, "simulate"), log.with_suffix(".toml")
+    config = recorder.config()
+    config["log"] |= {"time": "t_s", "gap_steps": gap_steps}
+    chosen, beside = validate(config, Replay, "simulate"), log.with_suffix(".toml")
     try:
         write_log(log, {"": columns})
         with replacing(beside) as temporary:
@@ -100,8 +100,8 @@ def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, Recorder]:
             f"software.{name}.navigation: replay has no {navigation!r}; give one that it has, such as mekf"
         )
     recorder = kind(inner, prepared.belief[0].filter, own.navigation.sensors, prepared.loop.h)
-    told: Any = recorder
-    watched = {name: dataclasses.replace(own, navigation=dataclasses.replace(own.navigation, inner=told))}
+    stand_in: Any = recorder
+    watched = {name: dataclasses.replace(own, navigation=dataclasses.replace(own.navigation, inner=stand_in))}
     place = list(mission.craft).index(prepared.observer.seen[name])
     loop = dataclasses.replace(
         prepared.loop,

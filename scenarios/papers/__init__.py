@@ -25,10 +25,10 @@ def find(name: str) -> list[Case]:
     paper = name.partition("/")[0]
     if paper in _papers():
         _load(paper)
-    found = [CASES[key] for key in sorted(CASES) if name in (key, CASES[key].paper)]
-    if not found:
+    matches = [CASES[key] for key in sorted(CASES) if name in (key, CASES[key].paper)]
+    if not matches:
         raise InputError(f"unknown case {name!r}{_suggestion(name)}; `gnc list` shows all")
-    return found
+    return matches
 
 
 def _suggestion(name: str) -> str:

@@ -25,25 +25,27 @@ CHUNKS = "trials-*.nc"
 
 
 def page(
-    folder: Path, told: dict[str, Any], text: str, mission: Mission, bands: Dataset, trial: int | None, beside: Any
+    folder: Path, result: dict[str, Any], text: str, mission: Mission, bands: Dataset, trial: int | None, beside: Any
 ) -> Page:
     """Return the page of a campaign's directory."""
     table, paths = _table(folder)
-    if trial is not None and not 0 <= trial < told["trials"]:
-        raise InputError(f"--trial {trial}: not among the trials flown, 0 to {told['trials'] - 1}")
-    told = told | {"checks": [asdict(check) for check in judge_campaign(mission, table)]}
-    verdict, shown = verdict_chapter(mission, told, table), _shown(told, mission, trial)
-    rows = [{**row, "input": row["input"].removeprefix(INPUT)} for row in told["sensitivity"]]
-    rest = [causes_chapter(rows, beside), _worst(told), flown_chapter(mission, text, told)]
+    if trial is not None and not 0 <= trial < result["trials"]:
+        raise InputError(f"--trial {trial}: not among the trials flown, 0 to {result['trials'] - 1}")
+    result = result | {"checks": [asdict(check) for check in judge_campaign(mission, table)]}
+    verdict, shown = verdict_chapter(mission, result, table), _shown(result, mission, trial)
+    rows = [{**row, "input": row["input"].removeprefix(INPUT)} for row in result["sensitivity"]]
+    rest = [causes_chapter(rows, beside), _worst(result), flown_chapter(mission, text, result)]
     lead = "Bands are percentiles over all trials; the line on top is the trial chosen above."
     takes = {}
     for k, name in shown.items():
         plots = fans(bands, mission, k, _histories(paths, k))
         takes[name] = [verdict, Chapter("Is it on target, is the filter honest?", lead, plots=plots), *rest]
     takes = {name: [c for c in take if c.tables or c.plots or c.lead] for name, take in takes.items()}
-    subtitle = f"{mission.title.rstrip('.')}. Monte Carlo, {told['trials']} trials, seed {told['seed']}, "
-    subtitle += f"{len(told['lost'])} lost."
-    return Page(f"{mission.name}, Monte Carlo", subtitle, (), text, (), badge(told["checks"], told["trials"]), takes)
+    subtitle = f"{mission.title.rstrip('.')}. Monte Carlo, {result['trials']} trials, seed {result['seed']}, "
+    subtitle += f"{len(result['lost'])} lost."
+    return Page(
+        f"{mission.name}, Monte Carlo", subtitle, (), text, (), badge(result["checks"], result["trials"]), takes
+    )
 
 
 def _table(folder: Path) -> tuple[dict[str, Any], list[Path]]:
@@ -70,20 +72,20 @@ def _histories(paths: list[Path], trial: int) -> dict[str, Any]:
     return {}
 
 
-def _shown(told: dict[str, Any], mission: Mission, trial: int | None) -> dict[int, str]:
+def _shown(result: dict[str, Any], mission: Mission, trial: int | None) -> dict[int, str]:
     """Return the trials that the page can show over the fans, each with why: what is asked comes first."""
-    found = {} if trial is None else {trial: f"trial {trial}"}
+    shown = {} if trial is None else {trial: f"trial {trial}"}
     signals = {key: getattr(part, "signal", "") for key, part in mission.requirements.items()}
-    asked = [k for k, s in signals.items() if s and not s.rstrip(")").endswith(BOOKS)]
-    for metric in dict.fromkeys([*asked, *told["worst"]]):
-        if (trials := told["worst"].get(metric)) and len(found) < TAKES:
-            found.setdefault(trials[0], f"trial {trials[0]}, largest {metric}")
-    return found or {0: "trial 0"}
+    requirements = [k for k, s in signals.items() if s and not s.rstrip(")").endswith(BOOKS)]
+    for metric in dict.fromkeys([*requirements, *result["worst"]]):
+        if (trials := result["worst"].get(metric)) and len(shown) < TAKES:
+            shown.setdefault(trials[0], f"trial {trials[0]}, largest {metric}")
+    return shown or {0: "trial 0"}
 
 
 def fans(bands: Dataset, mission: Mission, trial: int = 0, own: Mapping[str, Any] = {}) -> list[Plot]:
     """Return percentiles over the trials with one trial on top, and means of NEES in their bands."""
-    found, percents = [], bands["percent"].values.tolist()
+    plots, percents = [], bands["percent"].values.tolist()
     for name, values in bands.data_vars.items():
         if values.dims[:1] != ("percent",) or values.ndim != 2 or str(name).rstrip(")").endswith(BOOKS):
             continue
@@ -94,27 +96,27 @@ def fans(bands: Dataset, mission: Mission, trial: int = 0, own: Mapping[str, Any
         line = own.get(str(name))
         series += [Series(f"trial {trial}", line)] if line is not None and line.shape == t.shape else []
         label = words(str(name), str(name))
-        found.append(Plot(label, TIME, label, t, series, _bounds(mission, str(name)), steep(rows)))
+        plots.append(Plot(label, TIME, label, t, series, _bounds(mission, str(name)), steep(rows)))
         if f"{name}_mean" in bands:
             mean, low, high = (bands[f"{name}_{key}"].values for key in ("mean", "lo", "hi"))
             band = Series("95 % band of an honest filter", None, "band", low, high)
-            found.append(Plot(f"mean {label} of all trials", TIME, label, t, [band, Series("mean of trials", mean)]))
-    return found
+            plots.append(Plot(f"mean {label} of all trials", TIME, label, t, [band, Series("mean of trials", mean)]))
+    return plots
 
 
 def _bounds(mission: Mission, name: str) -> dict[str, float]:
     """Return what is asked of a signal, unless that is judged by the mean over many trials."""
-    found = {}
+    bounds = {}
     for key, part in mission.requirements.items():
         signal, bound = getattr(part, "signal", ""), getattr(part, "at_most", None)
         if bound is not None and signal in (name, name.split(".", 1)[-1]) and getattr(part, "per_trial", True):
-            found[getattr(part, "title", "") or key] = bound
-    return found
+            bounds[getattr(part, "title", "") or key] = bound
+    return bounds
 
 
-def _worst(told: dict[str, Any]) -> Chapter:
-    rows = [(key, *[x[column] for column in COLUMNS]) for key, x in told["metrics"].items()]
-    worst = [(key, ", ".join(map(str, trials))) for key, trials in told["worst"].items() if trials]
+def _worst(result: dict[str, Any]) -> Chapter:
+    rows = [(key, *[x[column] for column in COLUMNS]) for key, x in result["metrics"].items()]
+    worst = [(key, ", ".join(map(str, trials))) for key, trials in result["worst"].items() if trials]
     tables = [Table("Metrics, trial by trial", ("metric", *COLUMNS), rows)]
     tables.append(Table("Worst trials: gnc run config.toml --trial N", ("metric", "trials"), worst))
     return Chapter("How are the trials distributed?", "", tables)

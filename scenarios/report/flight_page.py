@@ -34,27 +34,27 @@ CHANCE = 0.05  # false-discovery rate
 
 
 def page(
-    told: dict[str, Any], text: str, mission: Mission, flight: Dataset, table: Columns, trial: int | None, beside: Any
+    result: dict[str, Any], text: str, mission: Mission, flight: Dataset, table: Columns, trial: int | None, beside: Any
 ) -> Page:
     """Return the page of a flight; `table` has a row for each trial, `beside` is a run of gnc covariance or None."""
     numbers = flight["trial"].values.tolist()
     shown = _shown(mission, flight, table, trial)
-    verdict = verdict_chapter(mission, told, table)
-    causes, what = causes_chapter(related(table), beside), flown_chapter(mission, text, told)
+    verdict = verdict_chapter(mission, result, table)
+    causes, what = causes_chapter(related(table), beside), flown_chapter(mission, text, result)
     takes = {
-        name: [verdict, *_of_trial(Panels(mission, flight, numbers.index(k)), told, causes), what]
+        name: [verdict, *_of_trial(Panels(mission, flight, numbers.index(k)), result, causes), what]
         for k, name in shown.items()
     }
-    subtitle = f"{told['title'].rstrip('.')}. {len(numbers)} trial{'s' * (len(numbers) > 1)}, seed {told['seed']}."
-    notes = ["The flight was interrupted before its end."] if told["interrupted"] else []
-    return Page(told["scenario"], subtitle, (), text, notes, badge(told["checks"], told["trials"]), takes)
+    subtitle = f"{result['title'].rstrip('.')}. {len(numbers)} trial{'s' * (len(numbers) > 1)}, seed {result['seed']}."
+    notes = ["The flight was interrupted before its end."] if result["interrupted"] else []
+    return Page(result["scenario"], subtitle, (), text, notes, badge(result["checks"], result["trials"]), takes)
 
 
 def _shown(mission: Mission, flight: Dataset, table: Columns, trial: int | None) -> dict[int, str]:
     """Return the trials that the page can show, each with why: the one asked for or the first, then the worst."""
     numbers = flight["trial"].values.tolist()
     first = numbers[0] if trial is None else trial
-    found = {first: f"trial {first}"}
+    shown = {first: f"trial {first}"}
     size = sum(x.size for x in flight.data_vars.values()) / len(numbers)
     for key, part in mission.requirements.items():
         values = _column(table, key)
@@ -62,37 +62,37 @@ def _shown(mission: Mission, flight: Dataset, table: Columns, trial: int | None)
             continue
         least = getattr(part, "at_least", None) is not None and getattr(part, "at_most", None) is None
         worst = numbers[int(np.nanargmin(values) if least else np.nanargmax(values))]
-        found.setdefault(worst, f"trial {worst}, worst {getattr(part, 'title', '') or key}")
-        if len(found) >= min(TAKES, max(1, int(ROOM / max(size, 1.0)))):
+        shown.setdefault(worst, f"trial {worst}, worst {getattr(part, 'title', '') or key}")
+        if len(shown) >= min(TAKES, max(1, int(ROOM / max(size, 1.0)))):
             break
-    return found
+    return shown
 
 
-def _of_trial(seen: Panels, told: dict[str, Any], causes: Chapter) -> list[Chapter]:
+def _of_trial(panels: Panels, result: dict[str, Any], causes: Chapter) -> list[Chapter]:
     """Return the chapters that show one trial."""
-    target = Chapter("Is it on target?", _target_lead(seen), plots=seen.target(), tables=_beside(told))
-    tables = [_measurements(told)] if told.get("measurements") else []
-    tables += [Table("Alarms", ("what",), [(hint,) for hint in told["hints"]])] if told.get("hints") else []
+    target = Chapter("Is it on target?", _target_lead(panels), plots=panels.target(), tables=_beside(result))
+    tables = [_measurements(result)] if result.get("measurements") else []
+    tables += [Table("Alarms", ("what",), [(hint,) for hint in result["hints"]])] if result.get("hints") else []
     filters = Chapter(
         "Is the filter honest?",
         "Its error should stay in its own 3 sigma 99.7 % of the time; NEES and NIS, which weigh errors and innovations "
         "by what the filter believes, should have means in their bands.",
         tables,
-        [*seen.errors(), *seen.nees(), *seen.nis()],
+        [*panels.errors(), *panels.nees(), *panels.nis()],
     )
-    use = _use(seen)
-    acts = Chapter("What did the actuators do?", "", [use] if use.rows else [], seen.actuators())
-    shown = scene(seen.mission, seen.flight, seen.place)
-    flight = Chapter("The flight", shown.caption if shown else "", plots=seen.ways(), scene=shown)
-    metrics = [(key, float("nan") if value is None else value) for key, value in told["metrics"].items()]
+    use = _use(panels)
+    acts = Chapter("What did the actuators do?", "", [use] if use.rows else [], panels.actuators())
+    shown = scene(panels.mission, panels.flight, panels.place)
+    flight = Chapter("The flight", shown.caption if shown else "", plots=panels.ways(), scene=shown)
+    metrics = [(key, float("nan") if value is None else value) for key, value in result["metrics"].items()]
     tables = [Table("Metrics of all trials", ("metric", "value"), metrics)]
-    rest = Chapter("All metrics and other signals", "", tables, seen.others(), folded=True)
+    rest = Chapter("All metrics and other signals", "", tables, panels.others(), folded=True)
     chapters = [target, filters, acts, causes, flight, rest]
     return [c for c in chapters if c.tables or c.plots or c.scene]
 
 
-def _target_lead(seen: Panels) -> str:
-    if seen.flight.sizes["trial"] < 4:
+def _target_lead(panels: Panels) -> str:
+    if panels.flight.sizes["trial"] < 4:
         return "Lines are trials; dotted lines are what is asked."
     return "The band holds 90 % of the trials at each time, the line on top is the trial chosen; dotted: what is asked."
 
@@ -111,17 +111,17 @@ def badge(checks: Sequence[Mapping[str, Any]], trials: int) -> Badge:
     return Badge(f"all {len(checks)} requirements met by {of}", True)
 
 
-def verdict_chapter(mission: Mission, told: Mapping[str, Any], table: Columns) -> Chapter:
+def verdict_chapter(mission: Mission, result: Mapping[str, Any], table: Columns) -> Chapter:
     """Return what was asked, with value, bound, margin, and how many trials keep it by themselves."""
     parts: dict[str, tuple[str, Any]] = {
         getattr(part, "title", "") or key: (key, part) for key, part in mission.requirements.items()
     }
-    rows = [_check_row(check, *parts.get(check["name"], ("", None)), table) for check in told["checks"]]
+    rows = [_check_row(check, *parts.get(check["name"], ("", None)), table) for check in result["checks"]]
     tables = [Table("Requirements", CHECKS, rows)]
-    if told.get("lost"):
-        lost: list[tuple[Cell, ...]] = [(entry["trial"], entry["reason"]) for entry in told["lost"][:MOST_ROWS]]
-        more = len(told["lost"]) - len(lost)
-        tables.append(Table("Lost trials", ("trial", "reason"), lost + [("", f"and {more} more")] * (more > 0)))
+    if result.get("lost"):
+        lost: list[tuple[Cell, ...]] = [(entry["trial"], entry["reason"]) for entry in result["lost"][:MOST_ROWS]]
+        rest = len(result["lost"]) - len(lost)
+        tables.append(Table("Lost trials", ("trial", "reason"), lost + [("", f"and {rest} more")] * (rest > 0)))
     success, lead = np.asarray(table.get("success", ()), bool), ""
     if len(success) > 1:
         p = wilson(int(success.sum()), len(success))
@@ -167,28 +167,28 @@ def _margin(check: Mapping[str, Any]) -> str:
     return f"{100 * room / abs(limit):.3g} %" if limit else f"{room:.3g}"
 
 
-def _beside(told: Mapping[str, Any]) -> list[Table]:
+def _beside(result: Mapping[str, Any]) -> list[Table]:
     """Return contestants side by side."""
-    side = told.get("comparison")
+    side = result.get("comparison")
     return [Table(side["title"], side["columns"], side["rows"])] if side else []
 
 
 # Filter and actuators
 
 
-def _measurements(told: Mapping[str, Any]) -> Table:
+def _measurements(result: Mapping[str, Any]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for name, n in told["measurements"].items():
+    for name, n in result["measurements"].items():
         heard = n["used"] + n["refused"]
         rows.append((name, n["used"], n["refused"], n["missing"], Bar(n["refused"] / heard) if heard else None))
     columns = ("sensor", "used", "refused by the gate", "missing", "share refused")
     return Table("Measurements of all trials", columns, rows)
 
 
-def _use(seen: Panels) -> Table:
+def _use(panels: Panels) -> Table:
     """Return the largest use of each actuator, and how long it was at its limit."""
     rows: list[tuple[Cell, ...]] = []
-    for name, signal, limit in seen.used():
+    for name, signal, limit in panels.used():
         size = np.abs(signal.values)
         if not np.isfinite(size).any():
             continue
@@ -206,8 +206,8 @@ def _use(seen: Panels) -> Table:
 
 def related(table: Columns) -> list[dict[str, Any]]:
     """Return rank correlations of what is asked with what was drawn."""
-    named = {str(n): np.asarray(x) for n, x in table.items()}
-    numbers = {n: x.astype(float) for n, x in named.items() if x.dtype.kind == "f" and x.ndim == 1}
+    arrays = {str(n): np.asarray(x) for n, x in table.items()}
+    numbers = {n: x.astype(float) for n, x in arrays.items() if x.dtype.kind == "f" and x.ndim == 1}
     inputs = {n: x for n, x in numbers.items() if n.startswith((DRAWN, INPUT))}
     metrics = {n: x for n, x in numbers.items() if n not in inputs and not n.startswith("tally.")}
     return [row._asdict() for row in sensitivities(metrics, inputs)]
@@ -260,7 +260,7 @@ def _budget(run: Dataset, signal: str) -> tuple[Table, Plot]:
 # What was flown
 
 
-def flown_chapter(mission: Mission, text: str, told: Mapping[str, Any]) -> Chapter:
+def flown_chapter(mission: Mission, text: str, result: Mapping[str, Any]) -> Chapter:
     """Return what differs from the nearest built-in mission, what is perfect, versions, and how to fly it again."""
     base, changes = _nearest(mission)
     lead = f"Nearest built-in mission: {base}, of which " + (
@@ -268,11 +268,11 @@ def flown_chapter(mission: Mission, text: str, told: Mapping[str, Any]) -> Chapt
     )
     tables = [Table(f"What differs from {base}", ("field", f"in {base}", "here"), changes)] if changes else []
     tables.append(Table("What is perfect in it", ("what",), [(line,) for line in perfect(mission)]))
-    command = f"gnc {'run' if 'interrupted' in told else 'monte-carlo'} config.toml --trials {told['trials']}"
+    command = f"gnc {'run' if 'interrupted' in result else 'monte-carlo'} config.toml --trials {result['trials']}"
     versions = f"gnc {__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
     rows = [
-        ("fly it again", f"{command} --seed {told['seed']}"),
-        ("flown with", f"gnc {told.get('version', __version__)}"),
+        ("fly it again", f"{command} --seed {result['seed']}"),
+        ("flown with", f"gnc {result.get('version', __version__)}"),
         ("page made with", versions),
         ("SHA-256 of config.toml", sha256(text.encode()).hexdigest()),
         ("SHA-256 of the mission", configuration.digest(mission)),

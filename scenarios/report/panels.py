@@ -61,20 +61,20 @@ class Panels:
 
     def target(self) -> list[Plot]:
         """Return what is asked of signals over time, with the bounds, then errors of which nothing is asked."""
-        asked: dict[str, dict[str, float]] = {}
+        bounds_of: dict[str, dict[str, float]] = {}
         for name, part in self.mission.requirements.items():
             signal = getattr(part, "signal", None)
             if signal is None or not parse(signal).names or signal.rstrip(")").endswith(BOOKS):
                 continue
-            bounds = asked.setdefault(signal, {})
+            bounds = bounds_of.setdefault(signal, {})
             for bound in (getattr(part, "at_most", None), getattr(part, "at_least", None)):
                 if bound is not None:
                     bounds[getattr(part, "title", "") or name] = bound
-        found = [self._asked(signal, bounds) for signal, bounds in asked.items() if bounds]
-        known = {name for signal in asked for name in parse(signal).names}
-        errors = [n for n in self._names("_error_") if n not in known and n.split(".", 1)[-1] not in known]
-        found += [self._of(name) for name in errors if "rate_error" not in name and not self._believed(name)]
-        return [plot for plot in found if plot is not None]
+        plots = [self._asked(signal, bounds) for signal, bounds in bounds_of.items() if bounds]
+        names = {name for signal in bounds_of for name in parse(signal).names}
+        errors = [n for n in self._names("_error_") if n not in names and n.split(".", 1)[-1] not in names]
+        plots += [self._of(name) for name in errors if "rate_error" not in name and not self._believed(name)]
+        return [plot for plot in plots if plot is not None]
 
     def _asked(self, signal: str, bounds: dict[str, float]) -> Plot | None:
         """Return the plot of an expression with its bounds, unless it is the filter's or has no values over time."""
@@ -128,7 +128,7 @@ class Panels:
 
     def errors(self) -> list[Plot]:
         """Return the error of each estimate by its axes, in the 3 sigma of the filter."""
-        found = []
+        plots = []
         for name in self._names(""):
             signal = self.flight[name]
             if not self._believed(name):
@@ -142,33 +142,33 @@ class Panels:
                     series += [Series("5 and 95 % of trials", low, "dashed"), Series("_95 %", high, "dashed")]
                 series.append(Series(f"trial {self.trial}", error[self.place]))
                 title, label = f"{signal.attrs['long_name']}: {axis}", f"{axis} [{signal.attrs['units']}]"
-                found.append(Plot(title, TIME, label, times(signal), series, {}, False, self.shades(name)))
-        return found
+                plots.append(Plot(title, TIME, label, times(signal), series, {}, False, self.shades(name)))
+        return plots
 
     def nees(self) -> list[Plot]:
         """Return each NEES: its mean over the trials in the band that an honest filter keeps, and this trial."""
-        found = []
+        plots = []
         for name in self._names(""):
             signal = self.flight[name]
             if "nominal" in signal.attrs and signal.ndim == 2:
-                found.append(self._honest(name, signal, int(signal.attrs["nominal"]), 1.0, "NEES"))
-        return found
+                plots.append(self._honest(name, signal, int(signal.attrs["nominal"]), 1.0, "NEES"))
+        return plots
 
     def nis(self) -> list[Plot]:
         """Return the NIS of each sensor over its dimension, in the same way; 1 is honest."""
-        found = []
+        plots = []
         for name in self._names(".nis"):
             beside = name.removesuffix(".nis") + ".innovation"
             size = self.flight[beside].shape[-1] if beside in self.flight else 3
-            found.append(self._honest(name, self.flight[name], size, float(size), "NIS over its dimension"))
-        return found
+            plots.append(self._honest(name, self.flight[name], size, float(size), "NIS over its dimension"))
+        return plots
 
     def _honest(self, name: str, signal: SignalArray, size: int, over: float, what: str) -> Plot:
         values = signal.values
-        seen = np.isfinite(values).any(axis=0)
+        any_finite = np.isfinite(values).any(axis=0)
         count = np.isfinite(values).sum(axis=0)
-        mean = np.where(seen, np.nansum(values, axis=0) / np.maximum(count, 1), np.nan)
-        low, high = (np.where(seen, edge, np.nan) for edge in chi_square_band(size, np.maximum(count, 1), 0.95))
+        mean = np.where(any_finite, np.nansum(values, axis=0) / np.maximum(count, 1), np.nan)
+        low, high = (np.where(any_finite, edge, np.nan) for edge in chi_square_band(size, np.maximum(count, 1), 0.95))
         style: Any = "points" if name.endswith(".nis") else "line"
         lines = [Series("95 % band of an honest filter", None, "band", low / over, high / over)]
         lines.append(Series(f"mean of {len(values)} trial{'s' * (len(values) > 1)}", mean, style))
@@ -181,7 +181,7 @@ class Panels:
 
     def actuators(self) -> list[Plot]:
         """Return what actuators did, by their parts, with their limits; fuel last."""
-        found = []
+        plots = []
         for name, signal, limit in self.used():
             parts = signal.values if signal.ndim == 3 else signal.values[..., None]
             title, label = signal.attrs["long_name"], f"{words(name, name)}"
@@ -193,16 +193,16 @@ class Panels:
             if bounds and (parts[self.place] < 0.0).any():
                 bounds["limit "] = -bounds["limit"]
             if signal.ndim == 2:
-                found.append(self._spread(title, label, times(signal), signal.values, name, bounds))
+                plots.append(self._spread(title, label, times(signal), signal.values, name, bounds))
                 continue
             if parts.shape[-1] > FEW:
                 largest = np.abs(parts).max(axis=-1)
-                found.append(self._spread(f"{title}, the largest", label, times(signal), largest, name, bounds))
+                plots.append(self._spread(f"{title}, the largest", label, times(signal), largest, name, bounds))
                 continue
             lines = [Series(str(k), parts[self.place, :, i]) for i, k in enumerate(signal[signal.dims[-1]].values)]
             title = f"{title}, trial {self.trial}"
-            found.append(Plot(title, TIME, label, times(signal), lines, bounds, False, self.shades(name)))
-        return found
+            plots.append(Plot(title, TIME, label, times(signal), lines, bounds, False, self.shades(name)))
+        return plots
 
     def used(self) -> Iterator[tuple[str, SignalArray, float | None]]:
         """Give each signal of an actuator with the limit that its part states; a wrench as torque and force."""
@@ -227,7 +227,7 @@ class Panels:
 
     def ways(self) -> list[Plot | Path]:
         """Return how craft that approach another one move in its frame: range over time, and the way."""
-        found: list[Plot | Path] = []
+        plots: list[Plot | Path] = []
         for craft, software in self.mission.software.items():
             plan: Any = next((m.guidance for m in software.modes.values() if hasattr(m.guidance, "corridor_deg")), None)
             other = getattr(plan, "target", None)
@@ -235,15 +235,15 @@ class Panels:
                 continue
             t, r_T = self.flight["time"].values, self._seen_from(other, craft)
             reach, aside = np.linalg.norm(r_T, axis=-1), np.linalg.norm(r_T[..., 1:], axis=-1)
-            found.append(self._spread(f"range of {craft} from the port of {other}", "range [m]", t, reach, craft))
+            plots.append(self._spread(f"range of {craft} from the port of {other}", "range [m]", t, reach, craft))
             chosen = [k for k in range(len(r_T)) if k != self.place][:PATHS] + [self.place]
             lines = {f"{'' if k == self.place else '_'}trial {k}": (r_T[k, :, 0], aside[k]) for k in chosen}
             edge = np.tan(np.radians(plan.corridor_deg))
             far = float(np.nanmax(np.where(aside < 2.0, r_T[..., 0], 0.0), initial=1.0))
             outline = {"corridor": [(0.0, plan.corridor_m), (far, plan.corridor_m + far * edge)]}
             title = f"way of {craft} in the frame of {other}"
-            found.append(Path(title, "along the docking axis [m]", "aside of it [m]", lines, outline))
-        return found
+            plots.append(Path(title, "along the docking axis [m]", "aside of it [m]", lines, outline))
+        return plots
 
     def _seen_from(self, other: str, craft: str) -> Any:
         """Return the position (trials, times, 3) of a craft in the frame of another."""
@@ -256,29 +256,29 @@ class Panels:
     def others(self) -> list[Plot]:
         """Return every signal that no other plot shows; what all trials share comes last."""
         shown = {name for name, *_ in self.used()} | {self.flight[n].attrs.get("sigma") for n in self._names("")}
-        found: list[Plot] = []
+        plots: list[Plot] = []
         for name in sorted(self._names(""), key=lambda n: "trial" not in self.flight[n].dims):
             signal = self.flight[name]
             clock = [str(dim) for dim in signal.dims if str(dim).startswith(CLOCK)]
-            told = name in shown or name.endswith((*HIDDEN, ".nis", "wrench")) or "nominal" in signal.attrs
-            if told or self._believed(name) or not clock or signal.sizes[clock[0]] < 2:
+            elsewhere = name in shown or name.endswith((*HIDDEN, ".nis", "wrench")) or "nominal" in signal.attrs
+            if elsewhere or self._believed(name) or not clock or signal.sizes[clock[0]] < 2:
                 continue
             one = signal.isel(trial=self.place) if "trial" in signal.dims else signal
             label, about = f"{words(name, name)} [{signal.attrs.get('units', '')}]", signal.attrs["long_name"]
             if one.ndim == 2 and one.shape[1] <= FEW:
                 lines = [Series(str(k), one.values[:, i]) for i, k in enumerate(one[one.dims[1]].values)]
-                found.append(Plot(about, TIME, f"{words(name, name)}", times(signal), lines))
+                plots.append(Plot(about, TIME, f"{words(name, name)}", times(signal), lines))
             elif one.ndim == 1 and one is not signal:
-                found.append(self._spread(about, label.split(" [")[0], times(signal), signal.values.astype(float), ""))
+                plots.append(self._spread(about, label.split(" [")[0], times(signal), signal.values.astype(float), ""))
             elif one.ndim == 1:
-                found.append(Plot(about, TIME, label, times(signal), [Series(name, signal.values.astype(float))]))
-        return found
+                plots.append(Plot(about, TIME, label, times(signal), [Series(name, signal.values.astype(float))]))
+        return plots
 
     def shades(self, craft: str) -> list[Shade]:
         """Return eclipses, the modes or phases of a craft in this trial, and when events happened."""
-        t, found, craft = self.flight["time"].values, [], craft.split(".")[0]
+        t, shades, craft = self.flight["time"].values, [], craft.split(".")[0]
         if "shadow" in self.flight and (dark := self.flight["shadow"].values > 0.5).any() and not dark.all():
-            found.append(Shade("eclipse", [(a, b) for a, b, k in _spans(t, dark.astype(float)) if k], "#667085"))
+            shades.append(Shade("eclipse", [(a, b) for a, b, k in _spans(t, dark.astype(float)) if k], "#667085"))
         for name in (f"{craft}.mode", f"{craft}.phase"):
             labels = self.flight[name].attrs["labels"].split(", ") if name in self.flight else []
             spans = _spans(t, self.flight[name].values[self.place]) if len(labels) > 1 else []
@@ -286,12 +286,12 @@ class Panels:
                 continue
             for i, label in enumerate(labels):
                 own = [(a, b) for a, b, k in spans if k == i]
-                found += [Shade(label, own, TINTS[i % len(TINTS)])] if own else []
+                shades += [Shade(label, own, TINTS[i % len(TINTS)])] if own else []
             break
         for event in self.mission.events:
             if f"t_{event}" in self.flight and np.isfinite(when := float(self.flight[f"t_{event}"].values[self.place])):
-                found.append(Shade(event, [(when, when)], "#cf2b32"))
-        return found
+                shades.append(Shade(event, [(when, when)], "#cf2b32"))
+        return shades
 
     def _names(self, end: str, start: str = "") -> list[str]:
         names = [str(name) for name in self.flight.data_vars if str(name).startswith(start)]
@@ -310,8 +310,8 @@ def _spans(t: Any, values: Any) -> list[tuple[float, float, float]]:
 
 def steep(values: Any) -> bool:
     """Tell whether positive values span so much that a logarithmic axis shows them better."""
-    known = values[np.isfinite(values)]
-    return bool(len(known) and known.min() > 0.0 and known.max() > 30.0 * np.median(known))
+    finite = values[np.isfinite(values)]
+    return bool(len(finite) and finite.min() > 0.0 and finite.max() > 30.0 * np.median(finite))
 
 
 def varies(values: Any) -> bool:

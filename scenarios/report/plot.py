@@ -66,12 +66,12 @@ class Series:
     def encoded(self, blocks: Blocks, n: int) -> dict[str, Any]:
         """The JSON object of this series over n times."""
         arrays = {"y": self.y, "lower": self.lower, "upper": self.upper}
-        given = {
+        references = {
             key: blocks.add(samples(f"{key} of {self.name!r}", values, (n,)))
             for key, values in arrays.items()
             if values is not None
         }
-        return {"name": self.name, "style": self.style, **given}
+        return {"name": self.name, "style": self.style, **references}
 
 
 @dataclass(frozen=True)

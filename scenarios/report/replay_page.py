@@ -49,20 +49,22 @@ def page(folder: Path) -> Page:
 
 def _tables(outcome: dict[str, Any]) -> list[Table]:
     """Return the tables that have something to say."""
-    found = [
+    tables = [
         Table("The data", told.DATA, told.data_rows(outcome)),
         Table("Innovations", told.SENSORS, told.sensor_rows(outcome)),
     ]
     if outcome["truth"] is not None:
-        found.append(Table("Against the truth", ("metric", "value"), _truth_rows(outcome["truth"])))
+        tables.append(Table("Against the truth", ("metric", "value"), _truth_rows(outcome["truth"])))
     if outcome["bias"] is not None:
-        found.append(Table("Gyro bias at the end", ("axis", "[deg/s]", "1 sigma [deg/s]"), _bias_rows(outcome["bias"])))
+        tables.append(
+            Table("Gyro bias at the end", ("axis", "[deg/s]", "1 sigma [deg/s]"), _bias_rows(outcome["bias"]))
+        )
     if outcome["rest"]:
         rows = [(name, level, *pair) for name, x in outcome["rest"].items() for level, pair in x["levels"].items()]
-        found.append(Table("Noise at rest", ("sensor", "level", "measured", "stated"), rows))
+        tables.append(Table("Noise at rest", ("sensor", "level", "measured", "stated"), rows))
     if outcome["hints"]:
-        found.append(Table("Tuning", ("hint",), [(hint,) for hint in outcome["hints"]]))
-    return found
+        tables.append(Table("Tuning", ("hint",), [(hint,) for hint in outcome["hints"]]))
+    return tables
 
 
 def _truth_rows(truth: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -73,8 +75,8 @@ def _truth_rows(truth: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _bias_rows(bias: dict[str, Any]) -> list[tuple[str, float, float]]:
-    found = zip(np.degrees(bias["rad_s"]), np.degrees(bias["sigma_rad_s"]), strict=True)
-    return [(AXES[k % 3], float(value), float(sigma)) for k, (value, sigma) in enumerate(found)]
+    pairs = zip(np.degrees(bias["rad_s"]), np.degrees(bias["sigma_rad_s"]), strict=True)
+    return [(AXES[k % 3], float(value), float(sigma)) for k, (value, sigma) in enumerate(pairs)]
 
 
 def _scene(kept: Kept) -> Scene | None:

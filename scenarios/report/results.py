@@ -31,27 +31,27 @@ DRAWING_MS, LONGEST_S = 20_000, 300
 def write(folder: Path, path: Path, trial: int | None = None) -> None:
     """Write the page of a flight, a campaign or a replay; as PDF if the file is called so."""
     try:
-        made = page(folder, trial)
+        content = page(folder, trial)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:  # what damaged results lack
         if isinstance(error, InputError):
             raise
         raise InputError(f"{folder}: results are damaged ({type(error).__name__}: {error}); fly again") from error
     try:
-        (_print if path.suffix.lower() == ".pdf" else write_page)(path, made)
+        (_print if path.suffix.lower() == ".pdf" else write_page)(path, content)
     except OSError as error:
         raise InputError(f"--out {path}: {(error.strerror or str(error)).lower()}; give a file to write") from None
 
 
-def _print(path: Path, made: Page) -> None:
+def _print(path: Path, content: Page) -> None:
     """Let a browser print the page."""
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    browser = next((executable for name in BROWSERS if (executable := shutil.which(name))), None)
     if browser is None:
         raise InputError(
             f"--pdf: no browser is installed that could print ({', '.join(BROWSERS)}); print the HTML page"
         )
     with tempfile.TemporaryDirectory() as folder, replacing(path) as target:
         source = Path(folder, "page.html")
-        write_page(source, made)
+        write_page(source, content)
         printing = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
         printing += [
             f"--user-data-dir={folder}/profile",
@@ -60,11 +60,11 @@ def _print(path: Path, made: Page) -> None:
         ]
         command = [browser, *printing, f"--print-to-pdf={target}", source.as_uri()]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=LONGEST_S)
+            run = subprocess.run(command, capture_output=True, timeout=LONGEST_S)
         except subprocess.TimeoutExpired:
             raise InputError(f"--pdf: {browser} did not print within {LONGEST_S} s; print the HTML page") from None
-        if done.returncode or not target.is_file() or not target.stat().st_size:
-            raise InputError(f"--pdf: {browser} could not print (exit code {done.returncode}); print the HTML page")
+        if run.returncode or not target.is_file() or not target.stat().st_size:
+            raise InputError(f"--pdf: {browser} could not print (exit code {run.returncode}); print the HTML page")
 
 
 def write_flight(flight: Flight, path: Path, trial: int | None = None) -> Path:
@@ -80,9 +80,9 @@ def of_flight(flight: Flight, trial: int | None = None) -> Page:
     return flight_page.page(report(flight), text, flight.mission, flight.signals, table, trial, None)
 
 
-def shown(made: Page) -> Shown:
+def shown(content: Page) -> Shown:
     """Return a page as notebooks show it."""
-    return Shown(document(made))
+    return Shown(document(content))
 
 
 def page(folder: Path, trial: int | None = None) -> Page:
@@ -95,15 +95,15 @@ def page(folder: Path, trial: int | None = None) -> Page:
         if trial is not None:
             raise InputError(f"--trial {trial}: a replay has no trials; leave it out")
         return replay_page.page(folder)
-    told = read_json(folder / METRICS, LARGEST_FILE, "results of gnc")
+    results = read_json(folder / METRICS, LARGEST_FILE, "results of gnc")
     text = read_text(folder / CONFIG, LARGEST_FILE, "results of gnc")
     mission, beside = configuration.parse(text, Mission, str(folder / CONFIG)), _covariance(folder)
     if (folder / BANDS).is_file():
-        return campaign_page.page(folder, told, text, mission, history.load(folder / BANDS), trial, beside)
+        return campaign_page.page(folder, results, text, mission, history.load(folder / BANDS), trial, beside)
     flight, table = history.load(folder / HISTORY), folder / TABLE
     _check_trial(flight, trial)
     columns = {str(k): v.values for k, v in history.load(table).items()} if table.is_file() else {}
-    return flight_page.page(told, text, mission, flight, columns, trial, beside)
+    return flight_page.page(results, text, mission, flight, columns, trial, beside)
 
 
 def _covariance(folder: Path) -> Dataset | None:

@@ -109,11 +109,11 @@ def flight() -> Run:
 
     def rate(t: float, y: Array) -> Array:
         x = states(y[:-7], x0)
-        given = load(t, x)
-        push = PUSH if np.any(given.wrench) else np.zeros(6)
-        power = given.effort @ x.rate + push @ kinematics.frame_twist(tree, x, "left tip")
+        loads = load(t, x)
+        push = PUSH if np.any(loads.wrench) else np.zeros(6)
+        power = loads.effort @ x.rate + push @ kinematics.frame_twist(tree, x, "left tip")
         impulse = dual_quaternion.transform_wrench(kinematics.frame_pose(tree, x, "left tip"), push)
-        return np.concatenate([*integrate.derivative(tree, x, given), [power], impulse])
+        return np.concatenate([*integrate.derivative(tree, x, loads), [power], impulse])
 
     t, rows = march(rate, np.concatenate([*x0, np.zeros(7)]), END_S, PUSH_S)
     return Run(t, integrate.normalize(tree, states(rows[:, :-7], x0)), rows[:, -7], rows[:, -6:])
@@ -143,9 +143,9 @@ def _moments() -> list[tuple[float, TreeState]]:
     return [(float(t), TreeState(*(a[i] for a in run.x))) for i, t in enumerate(run.t)]
 
 
-def _compare(tree: Tree, x: TreeState, given: Load) -> float:
+def _compare(tree: Tree, x: TreeState, loads: Load) -> float:
     """Return how far the dense system's wrenches are from the recursion's, relative."""
-    fast, dense = (f(tree, x, given.effort, given.wrench) for f in (accelerations, saddle.accelerations))
+    fast, dense = (f(tree, x, loads.effort, loads.wrench) for f in (accelerations, saddle.accelerations))
     return float(np.abs(fast.wrench - dense.wrench).max() / np.abs(dense.wrench).max())
 
 

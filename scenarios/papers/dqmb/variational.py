@@ -87,8 +87,8 @@ def draw(figure: Figure) -> None:
     for h in STEPS_S:
         flown = run(h)
         after = flown.reading.t >= examples.SWITCHES_S[-1]
-        found = sizes(flown.reading)
-        curves = (found["L"], found["com_m"], flown.opening)
+        changes = sizes(flown.reading)
+        curves = (changes["L"], changes["com_m"], flown.opening)
         for axes, values in zip(panels, curves, strict=False):
             errors_over_time(axes, flown.reading.t, {f"h = {h:g} s": values}, floor=1e-17)
         energy = flown.reading.energy[after] / ENERGY_70 - 1.0

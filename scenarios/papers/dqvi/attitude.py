@@ -14,19 +14,19 @@ def final_error(method: str, setting: Setting) -> Array:
 
 def metrics(setting: Setting) -> dict[str, Metric]:
     """Return the errors of all methods, and the word about the data."""
-    told: dict[str, Metric] = {"unphysical": UNPHYSICAL}
+    values: dict[str, Metric] = {"unphysical": UNPHYSICAL}
     for method in METHODS:
         for data, error in zip(DATA, final_error(method, setting), strict=True):
-            told[f"{data}_{method}_phase_rad"] = float(error)
-    return told
+            values[f"{data}_{method}_phase_rad"] = float(error)
+    return values
 
 
 def checks(setting: Setting) -> list[Check]:
     """The specification's errors at 10 fps; everywhere, that the fourth order mends what the second does."""
     second, fourth = final_error("dqvi", setting), final_error("dqvi4", setting)
     name = "phase error of DQVI, order 4 over order 2"
-    made = [at_most(f"{data}: {name}", fourth[k] / second[k], 0.05) for k, data in enumerate(DATA)]
+    bounds = [at_most(f"{data}: {name}", fourth[k] / second[k], 0.05) for k, data in enumerate(DATA)]
     if setting is SLOW:
-        made.append(close("paper: DQVI phase error [rad]", second[0], 1.93, tol=5e-3))
-        made.append(close("paper: QUAT-RK4 phase error [rad]", final_error("quat_rk4", setting)[0], 0.067, tol=5e-4))
-    return made
+        bounds.append(close("paper: DQVI phase error [rad]", second[0], 1.93, tol=5e-3))
+        bounds.append(close("paper: QUAT-RK4 phase error [rad]", final_error("quat_rk4", setting)[0], 0.067, tol=5e-4))
+    return bounds

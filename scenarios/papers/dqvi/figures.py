@@ -77,10 +77,10 @@ def _levels(panels: "np.ndarray", setting: Setting) -> None:
     """Fill two rows of four panels."""
     time, unit = _unit(setting)
     for method, label in METHODS.items():
-        found = flights.errors(method, setting)
+        errors = flights.errors(method, setting)
         for k, row in enumerate(panels):
             for panel, quantity in zip(row, flights.QUANTITIES, strict=True):
-                values = np.maximum(getattr(found, quantity)[1:, k], LEAST)
+                values = np.maximum(getattr(errors, quantity)[1:, k], LEAST)
                 panel.semilogy(setting.t[1:] / time, values, label=label, **STYLES[method])
     for row, data in zip(panels, DATA, strict=True):
         for panel, quantity in zip(row, flights.QUANTITIES, strict=True):
@@ -120,10 +120,10 @@ def _described(setting: Setting) -> str:
 
 def _legend(figure: "Figure", *panels: "Axes") -> None:
     """One legend for all that is in the panels, each label once, with lines one can see."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    drawn = figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found))
+            handles.setdefault(label, handle)
+    drawn = figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
     for handle in drawn.get_lines():
         handle.set_linewidth(max(handle.get_linewidth(), 1.5))

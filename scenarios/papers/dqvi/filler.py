@@ -52,10 +52,10 @@ def filler(seed: int) -> Result:
     metrics: dict[str, Metric] = {"unphysical": UNPHYSICAL}
     checks = []
     for k, data in enumerate(DATA):
-        for form, found in moving.items():
-            metrics[f"{data}_{form}_departure_m"] = [float(each.departure_m[:, k].max()) for each in found]
-            metrics[f"{data}_{form}_phase_rad"] = [float(each.phase_rad[k]) for each in found]
-            metrics[f"{data}_{form}_energy"] = [float(each.energy[:, k].max()) for each in found]
+        for form, flights in moving.items():
+            metrics[f"{data}_{form}_departure_m"] = [float(each.departure_m[:, k].max()) for each in flights]
+            metrics[f"{data}_{form}_phase_rad"] = [float(each.phase_rad[k]) for each in flights]
+            metrics[f"{data}_{form}_energy"] = [float(each.energy[:, k].max()) for each in flights]
         filled, printed = moving["filled"][0], [each.departure_m[:, k].max() for each in moving["printed"]]
         order = -np.polyfit(np.log(RATES_FPS), np.log(printed), 1)[0]
         checks += [
@@ -80,11 +80,11 @@ def draw(figure: "Figure", moving: dict[str, list[Straight]]) -> None:
     departure, energy, order = figure.subplots(1, 3)
     for form, style in (("printed", "-"), ("filled", "--")):
         for k, data in enumerate(DATA):
-            found, label = moving[form], f"{TITLES[data]}, {form}"
+            flights, label = moving[form], f"{TITLES[data]}, {form}"
             look = {"color": f"C{k}", "ls": style, "lw": 1.2, "label": label}
-            departure.semilogy(found[0].t[1:], np.maximum(found[0].departure_m[1:, k], 1e-17), **look)
-            energy.semilogy(found[0].t[1:], np.maximum(found[0].energy[1:, k], 1e-17), **look)
-            order.loglog(RATES_FPS, [each.departure_m[:, k].max() for each in found], marker="o", **look)
+            departure.semilogy(flights[0].t[1:], np.maximum(flights[0].departure_m[1:, k], 1e-17), **look)
+            energy.semilogy(flights[0].t[1:], np.maximum(flights[0].energy[1:, k], 1e-17), **look)
+            order.loglog(RATES_FPS, [each.departure_m[:, k].max() for each in flights], marker="o", **look)
     guide = moving["printed"][0].departure_m[:, 0].max() * (np.array(RATES_FPS) / RATES_FPS[0]) ** -2.0
     order.loglog(RATES_FPS, 2.0 * guide, "k:", lw=0.9, label="second order")
     order.set_xticks(RATES_FPS, [str(fps) for fps in RATES_FPS])

@@ -37,9 +37,9 @@ def levels(setting: Setting) -> tuple[dict[str, Metric], list[Check]]:
     """Return the largest errors of the four methods, and checks of those that the specification knows."""
     metrics, checks = attitude.metrics(setting), attitude.checks(setting)
     for method in METHODS:
-        found = errors(method, setting)
+        changes = errors(method, setting)
         for k, data in enumerate(DATA):
-            worst = [float(getattr(found, quantity)[:, k].max()) for quantity in WHAT]
+            worst = [float(getattr(changes, quantity)[:, k].max()) for quantity in WHAT]
             metrics |= {f"{data}_{method}_{quantity}": x for quantity, x in zip(WHAT, worst, strict=True)}
             checks += _checks(setting, method, data, worst)
     walks = departures(setting)
@@ -59,15 +59,15 @@ def _checks(setting: Setting, method: str, data: str, worst: Sequence[float]) ->
     if data != "paper":
         return []
     expected = getattr(LEVELS[setting], method)
-    made = [close(name, x, level, rel=0.04) for name, x, level in zip(names, worst, expected, strict=True)]
+    checks = [close(name, x, level, rel=0.04) for name, x, level in zip(names, worst, expected, strict=True)]
     if (setting, method) == (LOCKING, "euler_rk4"):  # see fig10
-        made[1:] = [within(names[1], worst[1], 0.05, 0.5), within(names[2], worst[2], 0.08, 0.8)]
-    return made
+        checks[1:] = [within(names[1], worst[1], 0.05, 0.5), within(names[2], worst[2], 0.08, 0.8)]
+    return checks
 
 
-def _result(setting: Setting, *more: Check) -> Result:
+def _result(setting: Setting, *others: Check) -> Result:
     metrics, checks = levels(setting)
-    return Result(metrics, [*checks, *more], partial(figures.draw_levels, setting=setting))
+    return Result(metrics, [*checks, *others], partial(figures.draw_levels, setting=setting))
 
 
 @case("dqvi/fig4", title=f"Error levels, 111 at 10 fps: {BOTH}")

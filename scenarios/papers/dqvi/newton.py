@@ -22,5 +22,5 @@ def energy(iterations: int) -> Array:
     for _ in range(SECONDS * FPS // KEEP):
         dq_IB, x_B = step.repeat(KEEP, dq_IB, x_B, NONE, M, PRINTED, h)
         kept.append(x_B)
-    found = spatial.kinetic_energy(M, dqvi_increment.twist(np.stack(kept), NONE, M, PRINTED, h))
-    return found / spatial.kinetic_energy(M, chi_B) - 1.0
+    energies = spatial.kinetic_energy(M, dqvi_increment.twist(np.stack(kept), NONE, M, PRINTED, h))
+    return energies / spatial.kinetic_energy(M, chi_B) - 1.0

@@ -24,14 +24,14 @@ def project(setting: Setting) -> Result:
 
 def _checks(data: str, farthest: dict[str, float], round_off_m: float) -> list[Check]:
     """DQVI stays where it may be, to round-off; the others leave."""
-    made = []
+    checks = []
     for method, off in farthest.items():
         if method.startswith("dqvi"):
-            made.append(at_most(f"{data}: {METHODS[method]} leaves sphere or ring by [m]", off, round_off_m))
+            checks.append(at_most(f"{data}: {METHODS[method]} leaves sphere or ring by [m]", off, round_off_m))
         else:
             name = f"{data}: {METHODS[method]} leaves sphere or ring, in terms of DQVI"
-            made.append(at_least(name, off / farthest["dqvi"], 100.0))
-    return made
+            checks.append(at_least(name, off / farthest["dqvi"], 100.0))
+    return checks
 
 
 @case("dqvi/fig3", title=f"Normal projection of the trajectory, 111 at 10 fps: {BOTH}")

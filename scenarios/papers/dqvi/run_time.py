@@ -50,7 +50,7 @@ def run_time(seed: int) -> Result:
         "quat_rk4": (quaternion_step, (x.dq_IB[:4], np.zeros(3), x.chi_B, np.zeros(6), M, h)),
     }
     count = {name: operations(kernel) for name, (kernel, _) in kernels.items()}
-    spent = {name: microseconds(partial(kernel.repeat, STEPS, *given)) for name, (kernel, given) in kernels.items()}
+    spent = {name: microseconds(partial(kernel.repeat, STEPS, *inputs)) for name, (kernel, inputs) in kernels.items()}
     return Result(
         {**{f"operations_{n}": c for n, c in count.items()}, **{f"microseconds_{n}": t for n, t in spent.items()}},
         [

@@ -54,75 +54,75 @@ class Changes(NamedTuple):
     com_m: Array
 
 
-def changes(found: Parting) -> Changes:
+def changes(parting: Parting) -> Changes:
     """Measure against the start."""
-    L, P = found.momentum[:, :3], found.momentum[:, 3:]
-    exchanged = np.linalg.norm(found.part.momentum(PoseState(*(a[-1] for a in found.x_cargo)))[3:])
+    L, P = parting.momentum[:, :3], parting.momentum[:, 3:]
+    exchanged = np.linalg.norm(parting.part.momentum(PoseState(*(a[-1] for a in parting.x_cargo)))[3:])
     return Changes(
-        np.abs(found.energy / found.energy[0] - 1.0),
+        np.abs(parting.energy / parting.energy[0] - 1.0),
         np.linalg.norm(L - L[0], axis=1) / np.linalg.norm(L[0]),
         np.linalg.norm(P - P[0], axis=1) / exchanged,
-        np.linalg.norm(found.com - found.com[0], axis=1),
+        np.linalg.norm(parting.com - parting.com[0], axis=1),
     )
 
 
-def phase_errors(data: str, found: Parting) -> dict[str, float]:
+def phase_errors(data: str, parting: Parting) -> dict[str, float]:
     """Return the attitude errors at the end [rad], against the fourth order, which is right to 1e-7 rad."""
     finer = part(data, order=4)
-    pairs = {"craft": (found.x_craft, finer.x_craft), "cargo": (found.x_cargo, finer.x_cargo)}
+    pairs = {"craft": (parting.x_craft, finer.x_craft), "cargo": (parting.x_cargo, finer.x_cargo)}
     return {body: float(angle(*(quaternion.to_matrix(x.dq_IB[-1, :4]) for x in pair))) for body, pair in pairs.items()}
 
 
-def craft_alone(found: Parting) -> tuple[Array, float]:
+def craft_alone(parting: Parting) -> tuple[Array, float]:
     """Return principal moments [kg m^2] and energy [J] of the spacecraft without its cargo."""
-    last = PoseState(*(a[-1] for a in found.x_craft))
-    return np.linalg.eigvalsh(spatial.parts(found.craft.M)[2]), float(found.craft.energy(last))
+    last = PoseState(*(a[-1] for a in parting.x_craft))
+    return np.linalg.eigvalsh(spatial.parts(parting.craft.M)[2]), float(parting.craft.energy(last))
 
 
 @case("dqvi/fig13", title=f"Separation of the cargo, 3 s + 3 s: {BOTH}")
 def fig13(seed: int) -> Result:
     """Let the cargo go: energy, momenta and the joint centre of mass, with the filler and as printed."""
-    found, printed = ({data: part(data, filler=form) for data in DATA} for form in (None, 0.0))
+    filled, printed = ({data: part(data, filler=form) for data in DATA} for form in (None, 0.0))
     metrics: dict[str, Metric] = {"unphysical": UNPHYSICAL}
     checks = []
     for data in DATA:
-        made, as_printed = changes(found[data]), changes(printed[data])
-        metrics |= {f"{data}_{name}": float(x.max()) for name, x in made._asdict().items()}
+        own_changes, as_printed = changes(filled[data]), changes(printed[data])
+        metrics |= {f"{data}_{name}": float(x.max()) for name, x in own_changes._asdict().items()}
         metrics |= {f"{data}_printed_form_{name}": float(x.max()) for name, x in as_printed._asdict().items()}
-        moments, energy = craft_alone(found[data])
+        moments, energy = craft_alone(filled[data])
         metrics |= {f"{data}_craft_moments_kg_m2": moments.tolist(), f"{data}_craft_energy_J": energy}
-        metrics |= {f"{data}_{body}_phase_rad": error for body, error in phase_errors(data, found[data]).items()}
-        checks += _conserved(data, made, found[data])
+        metrics |= {f"{data}_{body}_phase_rad": error for body, error in phase_errors(data, filled[data]).items()}
+        checks += _conserved(data, own_changes, filled[data])
         checks += _momenta(f"{data}, printed form", as_printed)
-    moments, energy = craft_alone(found["paper"])
+    moments, energy = craft_alone(filled["paper"])
     checks += [
         close("paper: smallest moment of the spacecraft alone, not definite [kg m^2]", moments[0], -1818.0, tol=0.5),
         close("paper: energy of the spacecraft alone, negative [J]", energy, -368.0, tol=0.5),
         close("paper: printed form, joint centre of mass [m]", changes(printed["paper"]).com_m.max(), 2.1e-4, rel=0.03),
         at_least(
-            "consistent: smallest moment of the spacecraft alone [kg m^2]", craft_alone(found["consistent"])[0][0], 0.0
+            "consistent: smallest moment of the spacecraft alone [kg m^2]", craft_alone(filled["consistent"])[0][0], 0.0
         ),
     ]
-    return Result(metrics, checks, lambda figure: draw(figure, found, printed))
+    return Result(metrics, checks, lambda figure: draw(figure, filled, printed))
 
 
-def _conserved(data: str, made: Changes, found: Parting) -> list[Check]:
+def _conserved(data: str, own_changes: Changes, parting: Parting) -> list[Check]:
     """Everything, at the moment of parting and over the whole flight."""
     at = FPS * SECONDS  # kept twice: as the last of one body and as the first of two
-    jump = abs(found.energy[at + 1] / found.energy[at] - 1.0)
+    jump = abs(parting.energy[at + 1] / parting.energy[at] - 1.0)
     return [
         at_most(f"{data}: energy jumps at parting by, relative", jump, 1e-11),
-        at_most(f"{data}: energy, relative change", made.energy.max(), 1e-11),
-        at_most(f"{data}: joint centre of mass moves by [m]", made.com_m.max(), 1e-13),
-        *_momenta(data, made),
+        at_most(f"{data}: energy, relative change", own_changes.energy.max(), 1e-11),
+        at_most(f"{data}: joint centre of mass moves by [m]", own_changes.com_m.max(), 1e-13),
+        *_momenta(data, own_changes),
     ]
 
 
-def _momenta(what: str, made: Changes) -> list[Check]:
+def _momenta(what: str, own_changes: Changes) -> list[Check]:
     """They stay in either form."""
     return [
-        at_most(f"{what}: angular momentum, relative change", made.angular.max(), 1e-11),
-        at_most(f"{what}: linear momentum, relative change", made.linear.max(), 1e-11),
+        at_most(f"{what}: angular momentum, relative change", own_changes.angular.max(), 1e-11),
+        at_most(f"{what}: linear momentum, relative change", own_changes.linear.max(), 1e-11),
     ]
 
 
@@ -136,10 +136,10 @@ def draw(figure: "Figure", partings: dict[str, Parting], printed: dict[str, Part
     labels = ("energy, relative [-]", "angular momentum, relative [-]", "linear momentum, relative [-]", "distance [m]")
     titles = ("change of energy", "of angular momentum", "of linear momentum", "of the joint centre of mass")
     for data, colour in zip(DATA, ("C0", "C1"), strict=True):
-        for found, style, form in ((partings, "-", "DQVI"), (printed, ":", "DQVI as printed")):
-            for panel, values in zip(panels, changes(found[data]), strict=True):
+        for flights, style, form in ((partings, "-", "DQVI"), (printed, ":", "DQVI as printed")):
+            for panel, values in zip(panels, changes(flights[data]), strict=True):
                 panel.semilogy(
-                    found[data].t, np.maximum(values, 1e-17), style, color=colour, lw=1.2, label=f"{data}, {form}"
+                    flights[data].t, np.maximum(values, 1e-17), style, color=colour, lw=1.2, label=f"{data}, {form}"
                 )
     for panel, label, title in zip(panels, labels, titles, strict=True):
         panel.axvline(SECONDS, color="k", lw=0.6)
@@ -147,12 +147,12 @@ def draw(figure: "Figure", partings: dict[str, Parting], printed: dict[str, Part
     lower.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
-def _vectors(figure: "Figure", k: int, data: str, found: Parting) -> None:
+def _vectors(figure: "Figure", k: int, data: str, parting: Parting) -> None:
     space = figure.add_subplot(1, 2, k + 1, projection="3d")
-    for body, x, colour in ((found.craft, found.x_craft, "0.6"), (found.part, found.x_cargo, "k")):
+    for body, x, colour in ((parting.craft, parting.x_craft, "0.6"), (parting.part, parting.x_cargo, "k")):
         _, point = dual_quaternion.to_pose(x.dq_IB)
         centre = body.centre_of_mass(x)
-        for j in range(0, len(found.t), 6):
+        for j in range(0, len(parting.t), 6):
             space.plot(*np.stack([point[j], centre[j]]).T, color=colour, lw=0.8)
         name = "spacecraft" if colour == "0.6" else "cargo"
         space.plot(*centre.T, color=colour, lw=2.0, label=f"centre of mass of the {name}")

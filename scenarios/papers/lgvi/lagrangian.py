@@ -19,12 +19,12 @@ def eq22(seed: int) -> Result:
     """Fly both up to 100 s and compare poses; what differs is round-off, which the motion carries on."""
     method, x = potential.integrator(FIELD), start()
     state = x.q_IB, J @ x.w_B, x.r_I, MASS * x.v_I
-    given = J, np.zeros(3), MASS, *PARAMETERS, H
-    phi, d_I = method.increment_start(*state, *given)
+    parameters = J, np.zeros(3), MASS, *PARAMETERS, H
+    phi, d_I = method.increment_start(*state, *parameters)
     turned, moved = [], []
     for n in STEPS:
-        q_H, _, r_H, _ = method.step.repeat(n, *state, *given)
-        q_L, _, r_L, _ = method.increment_step.repeat(n, state[0], phi, state[2], d_I, *given)
+        q_H, _, r_H, _ = method.step.repeat(n, *state, *parameters)
+        q_L, _, r_L, _ = method.increment_step.repeat(n, state[0], phi, state[2], d_I, *parameters)
         turned.append(float(quaternion.angle_between(q_H, q_L)))
         moved.append(float(np.linalg.norm(r_H - r_L)))
     return Result(

@@ -34,8 +34,8 @@ def solve(
     atol: float = scipy_solvers.ATOL,
 ) -> tuple[DampedState, int]:
     """The same run by one of SciPy's solvers, and the number of its steps."""
-    given = (J, J_D, C, np.zeros(3), t)
-    x = scipy_solvers.solve_damped(method, q_IB, J @ W0, J_D * W0, *given, rtol=rtol, atol=atol)
+    parameters = (J, J_D, C, np.zeros(3), t)
+    x = scipy_solvers.solve_damped(method, q_IB, J @ W0, J_D * W0, *parameters, rtol=rtol, atol=atol)
     state = DampedState(quaternion.normalize(x.q_IB), np.linalg.solve(J, x.P_B.T).T, x.P_D / J_D)
     return state, x.steps
 
