@@ -103,11 +103,11 @@ class _Token:
 def _tokens(text: str) -> Iterator[_Token]:
     at = 0
     while text[at:].strip():
-        found = TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
+        match = TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
             raise InputError(f"{text!r}: {text[at:].strip()[:1]!r} is not understood; {_hint(text[at:].strip())}")
-        yield _Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
-        at = found.end()
+        yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
+        at = match.end()
     yield _Token("end", "", len(text))
 
 
@@ -137,9 +137,9 @@ class _Parser:
             return self._all[self._next - 1].text
         return None
 
-    def _wrong(self, wanted: str) -> InputError:
-        found = f"{self._token.text!r}" if self._token.kind != "end" else "the end"
-        return InputError(f"{self._text!r}: expected {wanted} at {found}")
+    def _wrong(self, expected: str) -> InputError:
+        place = f"{self._token.text!r}" if self._token.kind != "end" else "the end"
+        return InputError(f"{self._text!r}: expected {expected} at {place}")
 
     def end(self) -> None:
         """Refuse anything that is left over."""

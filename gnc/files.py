@@ -76,12 +76,12 @@ def replacing(path: Path) -> Iterator[Path]:
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
     """Leave no empty folder behind where the block ends with an error and made one."""
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    new_folders = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         yield
     except BaseException:
         with suppress(OSError):
-            for place in made:
+            for place in new_folders:
                 place.rmdir()
         raise
 

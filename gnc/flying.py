@@ -120,8 +120,8 @@ class Flying:
         if measuring or commanding:
             self._mark(k)
         for instrument in measuring:
-            given = self.truth, self.clock(k), self.draw(instrument)
-            measurement = self.part(f"instrument {instrument.name}", instrument.measure, *given)
+            inputs = self.truth, self.clock(k), self.draw(instrument)
+            measurement = self.part(f"instrument {instrument.name}", instrument.measure, *inputs)
             self._taken.append(_Taken(k, instrument.name, measurement))
         if loop.flight_code is not None:
             self._ask(loop.flight_code, tuple(i.name for i in measuring), commanding, innovation)
@@ -178,9 +178,9 @@ class Flying:
             tick, name, measurement = taken.popleft()
             t = self.clock(tick)
             update = self.loop.navigation.update
-            self.belief, made = self.part("navigation.update", update, self.belief, name, measurement, t)
+            self.belief, outcome = self.part("navigation.update", update, self.belief, name, measurement, t)
             if innovation is not None:
-                innovation(name, t, made)
+                innovation(name, t, outcome)
 
     def _ask(self, software: Any, names: tuple[str, ...], commanding: bool, innovation: Innovations | None) -> None:
         """Let flight code navigate and command; marks and measurements that it has used are no longer kept here."""
@@ -193,13 +193,13 @@ class Flying:
             arrived.append(taken.popleft())
         if not (names or commanding or arrived):
             return
-        told = names, commanding, marks[-1].report if names or commanding else None, new
-        given = self.clock(self.k), *told, tuple(one.name for one in arrived)
-        self.belief, self.command, made = self.part("flight code", software.step, *given)
+        request = names, commanding, marks[-1].report if names or commanding else None, new
+        inputs = self.clock(self.k), *request, tuple(one.name for one in arrived)
+        self.belief, self.command, outcomes = self.part("flight code", software.step, *inputs)
         if commanding:
             marks[-1].command = self.command
         if innovation is not None:
-            for one, worth in zip(arrived, made, strict=True):
+            for one, worth in zip(arrived, outcomes, strict=True):
                 innovation(one.name, self.clock(one.tick), worth)
 
     def _moved(self, belief: Any, start: int, command: Any, end: int, report: Any) -> Any:

@@ -70,8 +70,8 @@ class _LookUp(NamedTuple):
         first, last = (round(self.time.at(tick) / self.every_s) for tick in (k, k + n - 1))
         if first < 0 or last >= len(self.table[0]):
             raise InputError(f"t: {self.time.at(k + n - 1):g} s is outside of the flight")
-        found = zip(self.table, self.places, used, strict=False)
-        return [place.shifted(first * part.strides[0]) if wanted else None for part, place, wanted in found]
+        parts = zip(self.table, self.places, used, strict=False)
+        return [place.shifted(first * part.strides[0]) if in_use else None for part, place, in_use in parts]
 
 
 @dataclass
@@ -106,22 +106,22 @@ class Instant:
     def at(self, k: int) -> float:
         """Return the time for the k-th tick, computed as a loop computes it that is not recorded."""
         t = (k + self._ticks) * self.clock.h
-        for more in self._added:
-            t = t + more
+        for seconds in self._added:
+            t = t + seconds
         return t
 
-    def __add__(self, more: Any) -> Any:
-        if isinstance(more, Instant) or not isinstance(more, (int, float)):
+    def __add__(self, seconds: Any) -> Any:
+        if isinstance(seconds, Instant) or not isinstance(seconds, (int, float)):
             return NotImplemented
-        return Instant(self.clock, self._ticks, (*self._added, more))
+        return Instant(self.clock, self._ticks, (*self._added, seconds))
 
     __radd__ = __add__
 
     def __sub__(self, less: Any) -> Any:
         return self + -less if isinstance(less, (int, float)) else NotImplemented
 
-    def __rsub__(self, more: Any) -> Any:
-        return more - self.as_number()
+    def __rsub__(self, later: Any) -> Any:
+        return later - self.as_number()
 
     def __mul__(self, factor: Any) -> Any:
         return self.as_number() * factor

@@ -64,8 +64,8 @@ class Table:
 
     def __init__(self, data: Mapping[str, Any], coords: Mapping[str, Any], attrs: Mapping[str, Any] | None = None):
         """Take arrays as xarray does: (axes, values, notes), or for the labels of an axis just these."""
-        self.coords = {name: _labelled(name, given) for name, given in coords.items()}
-        self.data_vars = {name: _labelled(name, given, self.coords) for name, given in data.items()}
+        self.coords = {name: _labelled(name, content) for name, content in coords.items()}
+        self.data_vars = {name: _labelled(name, content, self.coords) for name, content in data.items()}
         self.attrs = dict(attrs or {})
 
     @classmethod
@@ -94,8 +94,8 @@ class Table:
     def __getitem__(self, name: Hashable) -> Labelled:
         return (self.data_vars if name in self.data_vars else self.coords)[str(name)]
 
-    def __setitem__(self, name: str, given: Any) -> None:
-        self.data_vars[name] = _labelled(name, given, self.coords)
+    def __setitem__(self, name: str, content: Any) -> None:
+        self.data_vars[name] = _labelled(name, content, self.coords)
 
     def __contains__(self, name: object) -> bool:
         return name in self.data_vars or name in self.coords
@@ -116,11 +116,11 @@ class Table:
         return self.data_vars.items()
 
 
-def _labelled(name: str, given: Any, coords: Mapping[str, Labelled] | None = None) -> Labelled:
-    if isinstance(given, Labelled):
-        return replace(given, coords=coords or {})
-    if not isinstance(given, tuple):
-        given = (name, given)
-    dims, values, *note = given
+def _labelled(name: str, content: Any, coords: Mapping[str, Labelled] | None = None) -> Labelled:
+    if isinstance(content, Labelled):
+        return replace(content, coords=coords or {})
+    if not isinstance(content, tuple):
+        content = (name, content)
+    dims, values, *note = content
     axes = (dims,) if isinstance(dims, str) else tuple(map(str, dims))
     return Labelled(axes, np.asarray(values), note[0] if note else {}, coords or {})

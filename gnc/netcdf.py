@@ -89,12 +89,12 @@ def _list(tag: int, items: list[bytes]) -> bytes:
 
 
 def _attributes(attributes: Mapping[str, Any]) -> bytes:
-    found = []
+    entries = []
     for name, value in attributes.items():
         if isinstance(value, str):
             content = _number(CODES["S1"]) + _text(value)
         else:
             array = _plain(Labelled(("",), np.atleast_1d(value))).values
             content = _number(_code(array)) + _number(array.size) + _filled(array.tobytes())
-        found.append(_text(name) + content)
-    return _list(ATTRIBUTE, found)
+        entries.append(_text(name) + content)
+    return _list(ATTRIBUTE, entries)

@@ -72,13 +72,13 @@ class OwnPart(Part):
         """Tell whether the constructor has a parameter of this name."""
         return name in self.component.arguments or bool(_asked(self.component, {name: None}))
 
-    def made(self, **given: Any) -> Any:
-        """Build the class with its arguments, and with whatever of `given` its constructor asks for by name."""
-        return guarded(self.component.build(**_asked(self.component, given)), self.slot, self.component.source)
+    def made(self, **offers: Any) -> Any:
+        """Build the class with its arguments, and with whatever of `offers` its constructor asks for by name."""
+        return guarded(self.component.build(**_asked(self.component, offers)), self.slot, self.component.source)
 
 
-def _asked(component: Component, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of `given` that the constructor has parameters for; all of it if it takes any keyword."""
+def _asked(component: Component, offers: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of `offers` that the constructor has parameters for; all of it if it takes any keyword."""
     from gnc.config import load_component
 
     try:
@@ -86,9 +86,9 @@ def _asked(component: Component, given: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:  # some classes written in C show none
         return {}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return dict(given)
+        return dict(offers)
     names = {parameter.name for parameter in parameters} - component.arguments.keys()
-    return {name: value for name, value in given.items() if name in names}
+    return {name: value for name, value in offers.items() if name in names}
 
 
 @functools.cache
@@ -97,23 +97,23 @@ def kinds(slot: str) -> dict[str, type[Part]]:
     package = importlib.import_module(PACKAGES[slot])
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{PACKAGES[slot]}.{module.name}")
-    found = {part.kind_name(): part for part in _descendants(Part) if part.slot == slot and part.kind_name()}
-    return dict(sorted(found.items(), key=lambda item: (item[0] == OWN, item[0])))
+    sections = {part.kind_name(): part for part in _descendants(Part) if part.slot == slot and part.kind_name()}
+    return dict(sorted(sections.items(), key=lambda item: (item[0] == OWN, item[0])))
 
 
 def _descendants(cls: type[Part]) -> list[type[Part]]:
-    return [found for child in cls.__subclasses__() for found in (child, *_descendants(child))]
+    return [descendant for child in cls.__subclasses__() for descendant in (child, *_descendants(child))]
 
 
 @functools.cache
 def _written(slot: str) -> dict[str, str]:
     """The modules of a slot by the kinds that their text declares, so that only those are loaded that are used."""
-    package, found = importlib.import_module(PACKAGES[slot]), dict[str, str]()
+    package, modules = importlib.import_module(PACKAGES[slot]), dict[str, str]()
     for module in pkgutil.iter_modules(package.__path__, f"{PACKAGES[slot]}."):
         spec: Any = importlib.util.find_spec(module.name)
         text = spec.loader.get_source(module.name) or ""
-        found |= dict.fromkeys(re.findall(r'^    kind: Literal\["([^"]+)"\]', text, re.M), module.name)
-    return dict(sorted(found.items(), key=lambda item: (item[0] == OWN, item[0])))
+        modules |= dict.fromkeys(re.findall(r'^    kind: Literal\["([^"]+)"\]', text, re.M), module.name)
+    return dict(sorted(modules.items(), key=lambda item: (item[0] == OWN, item[0])))
 
 
 @functools.cache
@@ -161,8 +161,8 @@ class Slot:
         if kind is None:
             raise PydanticKnownError("union_tag_not_found", {"discriminator": "'kind'"})
         if (section := self.of_kind(kind)) is None:
-            told = {"discriminator": "'kind'", "tag": str(kind), "expected_tags": ", ".join(map(repr, self.kinds()))}
-            raise PydanticKnownError("union_tag_invalid", told)
+            context = {"discriminator": "'kind'", "tag": str(kind), "expected_tags": ", ".join(map(repr, self.kinds()))}
+            raise PydanticKnownError("union_tag_invalid", context)
         return _validator(section).validate_python(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
@@ -208,5 +208,9 @@ def _own(slot: str, table: Mapping[str, Any], component: Mapping[str, Any], spel
     if own is None:
         raise InputError(f"a {slot} cannot be a class of your own; give {', '.join(_written(slot))}")
     known = {key: value for key, value in table.items() if key in own.model_fields and key not in spelled}
-    more = {key: value for key, value in table.items() if key not in own.model_fields}
-    return {"kind": OWN, "component": {**component, "arguments": {**component.get("arguments", {}), **more}}, **known}
+    arguments = {key: value for key, value in table.items() if key not in own.model_fields}
+    return {
+        "kind": OWN,
+        "component": {**component, "arguments": {**component.get("arguments", {}), **arguments}},
+        **known,
+    }

@@ -156,20 +156,20 @@ class RecordedTick:
 
         Fewer are run where a part in Python returns another structure; the tick with that comes last.
         """
-        made = np.empty((n, self.recording.recorder.trials, self.numbers))
+        outputs = np.empty((n, self.recording.recorder.trials, self.numbers))
         rows = self.recording.rows(k, n, iter(self._used))
         if self.stages is None:
-            self.program.run(state, rows, n, of_steps(made) if self.numbers else None)
-            return [(self, made)]
-        done, other = self.stages.run(state, rows, k, made)
+            self.program.run(state, rows, n, of_steps(outputs) if self.numbers else None)
+            return [(self, outputs)]
+        ticks_run, other = self.stages.run(state, rows, k, outputs)
         if other is not None:
             for stream in self._streams():
-                stream.give_back(n - done - 1)
-            following = (row and row.shifted(done * row.time_step) for row in rows)
-            by_source = {key: [next(following) for _ in found] for key, found in self.clock.symbols.items()}
-            tick, numbers = self._discovered(*other, state, k + done, by_source)
-            return [(self, made[:done]), (tick, numbers[None])]
-        return [(self, made)]
+                stream.give_back(n - ticks_run - 1)
+            following = (row and row.shifted(ticks_run * row.time_step) for row in rows)
+            by_source = {key: [next(following) for _ in symbols] for key, symbols in self.clock.symbols.items()}
+            tick, numbers = self._discovered(*other, state, k + ticks_run, by_source)
+            return [(self, outputs[:ticks_run]), (tick, numbers[None])]
+        return [(self, outputs)]
 
     def _discovered(
         self, number: int, tree: Any, state: np.ndarray, k: int, rows: dict[Any, list[Any]]
@@ -245,11 +245,11 @@ class _Discovery:
                 self.rows[key] = source.rows(k, 1, iter([True] * len(symbols)))
         columns, rows = dict(enumerate(state.T)), iter([row for key in clock.symbols for row in self.rows[key]])
         for one in recorder.given:
-            given = next(rows) if one.memory is None else None
+            source_rows = next(rows) if one.memory is None else None
             if not one.size:
                 continue
-            if given is not None:
-                block = given.read(recorder.trials, one.size)
+            if source_rows is not None:
+                block = source_rows.read(recorder.trials, one.size)
             elif one.memory is not None:  # what is known of a parameter is its change
                 memory = one.memory.reshape(recorder.trials if one.trial_step else 1, one.size)
                 block = memory + self.rows.get(id(one.original), [0.0])[0]

@@ -71,13 +71,13 @@ class StateSlots:
     def numbers(self, recorder: Recorder, slots: State, state: State, waiting: Waiting) -> list[Any]:
         """Return a state of symbols as numbers; slots that are not in use stay."""
         packing = self.packing
-        found = []
+        numbers = []
         parts = packing.arrays(self._put(state, waiting, slots))
         for part, core, test in zip(parts, packing.cores, packing.tests, strict=True):
             if test and not all(isinstance(x, (bool, np.bool_)) or is_test(x) for x in np.ravel(np.asarray(part))):
                 raise TypeError("a part of a state changes from tests to numbers")
-            found += recorder.numbers(part, core)
-        return found
+            numbers += recorder.numbers(part, core)
+        return numbers
 
     def _put(self, state: State, waiting: Waiting, slots: State) -> State:
         """Return slots with the state in them."""
@@ -90,8 +90,8 @@ class StateSlots:
     def used(self, slots: State, waiting: Waiting) -> State:
         """Return the state that is in slots."""
         names = [name for _, name in waiting.taken]
-        found = zip(names, _numbers(waiting), strict=True)
-        taken = tuple(slots.taken[self._names.index(name)][number] for name, number in found)
+        places = zip(names, _numbers(waiting), strict=True)
+        taken = tuple(slots.taken[self._names.index(name)][number] for name, number in places)
         return slots._replace(moves=slots.moves[: len(waiting.marks)], taken=taken)
 
 

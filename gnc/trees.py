@@ -134,13 +134,13 @@ class Packing:
         """Return what a tree of the same structure has in place of the arrays; other leaves may not have changed."""
         if structure(tree) != structure(self._tree):
             raise TypeError("the structure of a state changes")
-        found = []
+        arrays = []
         for place, (new, old, own) in enumerate(zip(leaves(tree), leaves(self._tree), self._own, strict=True)):
             if own:
-                found.append(new)
+                arrays.append(new)
             elif new is not old and not (isinstance(old, (int, float, str)) and not is_symbolic(new) and new == old):
                 raise SharedChange(place, old)
-        return found
+        return arrays
 
 
 def is_symbolic(leaf: Any) -> bool:

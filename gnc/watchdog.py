@@ -25,15 +25,15 @@ class Overdue(Exception):
     """A call took longer than the limit."""
 
 
-def limited(name: str, method: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+def limited(name: str, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     """Call a method of a user's part; raise Overdue in it if it takes too long."""
     thread = threading.get_ident()
     if thread in _under_way:  # a part that calls another one: the outer call counts
-        return method(*arguments, **more)
+        return method(*arguments, **keywords)
     _watcher()
     _under_way[thread] = time.monotonic(), name
     try:
-        return method(*arguments, **more)
+        return method(*arguments, **keywords)
     finally:
         _under_way.pop(thread, None)
 

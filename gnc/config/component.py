@@ -58,18 +58,18 @@ class Component(Section):
 
     @field_validator("sha256")
     @classmethod
-    def _hash(cls, given: str | None, info: ValidationInfo) -> str | None:
-        return given or (content_hash(info.data["source"]) if "source" in info.data else None)
+    def _hash(cls, digest: str | None, info: ValidationInfo) -> str | None:
+        return digest or (content_hash(info.data["source"]) if "source" in info.data else None)
 
     def identity(self) -> dict[str, Any]:
         """As a section, but where the file lies does not matter: its name and content do."""
         return {**self.__dict__, "source": Path(self.source).name}
 
-    def build(self, **more: Any) -> Any:
-        """Load the class and call it with the arguments of the configuration and `more` of the program's."""
+    def build(self, **own_arguments: Any) -> Any:
+        """Load the class and call it with the arguments of the configuration and `own_arguments` of the program."""
         if content_hash(self.source) != self.sha256:
             raise InputError(f"{self.source}: the file has changed since sha256 was taken; take the key sha256 out")
-        return construct(load_component(self.source), {**self.arguments, **more}, self.source)
+        return construct(load_component(self.source), {**self.arguments, **own_arguments}, self.source)
 
 
 def own_files(value: Any) -> tuple[str, ...]:
@@ -86,9 +86,9 @@ def load_component(source: str, base: str | Path | None = None) -> type:
     """The class that `source` names; a file is looked for in `base`, else in the working directory."""
     where, name = _split(source)
     module = _imported(where) if _is_module(where) else executed(_file(where, Path(base or ".")))
-    found = getattr(module, name, None)
-    if isinstance(found, type):
-        return found
+    attribute = getattr(module, name, None)
+    if isinstance(attribute, type):
+        return attribute
     own = [
         key for key, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__
     ]
@@ -118,8 +118,8 @@ def construct(component: type, arguments: Mapping[str, Any], source: str) -> Any
     try:
         return component(**arguments)
     except Exception as error:
-        given = ", ".join(f"{key} = {value_text(value)}" for key, value in arguments.items())
-        raise InputError(f"{source}: {_said(error)}; given were {given or 'no arguments'}") from error
+        text = ", ".join(f"{key} = {value_text(value)}" for key, value in arguments.items())
+        raise InputError(f"{source}: {_said(error)}; given were {text or 'no arguments'}") from error
 
 
 def content_hash(source: str) -> str:

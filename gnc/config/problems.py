@@ -17,18 +17,18 @@ def describe(errors: Sequence[ErrorDetails], model: type[BaseModel], data: dict[
     """The first error, and how many keys besides are wrong; unknown keys first, for they explain the missing ones."""
     ordered = sorted(errors, key=lambda error: error["type"] != "extra_forbidden")
     places = [(error, locate(model, error["loc"])) for error in ordered]
-    more = len({place.key for _, place in places}) - 1
+    others = len({place.key for _, place in places}) - 1
     line = _line(*places[0], data)
-    return " ".join(f"{source}: {line}{f' (and {more} more)' if more else ''}".split())
+    return " ".join(f"{source}: {line}{f' (and {others} more)' if others else ''}".split())
 
 
 def _line(error: ErrorDetails, place: Place, data: dict[str, Any]) -> str:
     key = key_text(named(place.key, data))
     about = f" ({place.description})" if place.description else ""
-    given = f"{key} = {brief(error['input'])}"
+    setting = f"{key} = {brief(error['input'])}"
     match error["type"]:
         case "extra_forbidden":
-            return f"{given}: unknown key; {_nearest(str(place.key[-1]), place.neighbours)}"
+            return f"{setting}: unknown key; {_nearest(str(place.key[-1]), place.neighbours)}"
         case "missing":
             return f"{key} is missing; give {noun(place.options)}{about}"
         case "union_tag_not_found":
@@ -39,21 +39,21 @@ def _line(error: ErrorDetails, place: Place, data: dict[str, Any]) -> str:
             return f"{key}{'.kind' if table else ''} = {brief(kind)}: {_choose(kind, kinds(place.options))}{about}"
         case "literal_error":
             words = choices(place.options)
-            return f"{given}: {_choose(error['input'], words) if words else f'give {noun(place.options)}'}{about}"
+            return f"{setting}: {_choose(error['input'], words) if words else f'give {noun(place.options)}'}{about}"
         case "value_error" | "assertion_error":
-            where = given if not isinstance(error["input"], dict | BaseModel) else key
+            where = setting if not isinstance(error["input"], dict | BaseModel) else key
             return f"{where}: {error['ctx']['error']}{about}" if where else str(error["ctx"]["error"])
-    return f"{given}: give {noun(place.options) or error['msg']}{about}"
+    return f"{setting}: give {noun(place.options) or error['msg']}{about}"
 
 
 def named(key: tuple[str | int, ...], data: Any) -> tuple[str | int, ...]:
     """The key with the names of list entries, where they have one, instead of their numbers."""
-    found: list[str | int] = []
+    parts: list[str | int] = []
     for part in key:
         data = data[part] if _has(data, part) else None
         name = data.get("name") if isinstance(part, int) and isinstance(data, dict) else None
-        found.append(name if isinstance(name, str) and name else part)
-    return tuple(found)
+        parts.append(name if isinstance(name, str) and name else part)
+    return tuple(parts)
 
 
 def _has(data: Any, part: str | int) -> bool:
@@ -62,14 +62,14 @@ def _has(data: Any, part: str | int) -> bool:
     return isinstance(data, list | tuple) and isinstance(part, int) and part < len(data)
 
 
-def _choose(given: object, words: list[str]) -> str:
-    close = difflib.get_close_matches(str(given), words, 1)
+def _choose(word: object, words: list[str]) -> str:
+    close = difflib.get_close_matches(str(word), words, 1)
     return f"{f'did you mean {brief(close[0])}? ' if close else ''}give {_one_of(words)}"
 
 
-def _nearest(given: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(given, known, 1)
-    return f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+def _nearest(word: str, keys: list[str]) -> str:
+    close = difflib.get_close_matches(word, keys, 1)
+    return f"did you mean {close[0]}?" if close else f"known here: {', '.join(keys)}"
 
 
 def _one_of(words: list[str]) -> str:

@@ -58,8 +58,8 @@ class Place(NamedTuple):
 def options(annotation: Any, metadata: tuple[Any, ...] = ()) -> list[Option]:
     """The types of an annotation: unions taken apart, `Annotated` opened, None left out."""
     if get_origin(annotation) is Annotated:
-        bare, *more = get_args(annotation)
-        opened = [item for found in more for item in (found.metadata if isinstance(found, FieldInfo) else [found])]
+        bare, *notes = get_args(annotation)
+        opened = [item for note in notes for item in (note.metadata if isinstance(note, FieldInfo) else [note])]
         return options(bare, (*metadata, *opened))
     if get_origin(annotation) in (Union, types.UnionType):
         return [option for member in get_args(annotation) for option in options(member, metadata)]
@@ -119,10 +119,10 @@ def is_section(option: Option) -> bool:
     return isinstance(option.type, type) and issubclass(option.type, BaseModel)
 
 
-def kinds(found: list[Option]) -> list[str]:
+def kinds(candidates: list[Option]) -> list[str]:
     """The values that `kind` may have in a table of these types."""
     words: list[str] = []
-    for option in found:
+    for option in candidates:
         if isinstance(option.type, Choice):
             words += option.type.kinds()
         elif is_section(option) and (field := option.type.model_fields.get("kind")):
@@ -130,9 +130,11 @@ def kinds(found: list[Option]) -> list[str]:
     return words
 
 
-def of_kind(found: list[Option], kind: object) -> list[Option]:
+def of_kind(candidates: list[Option], kind: object) -> list[Option]:
     """The tables of one kind."""
-    sections = [Option(option.type.of_kind(kind)) if isinstance(option.type, Choice) else option for option in found]
+    sections = [
+        Option(option.type.of_kind(kind)) if isinstance(option.type, Choice) else option for option in candidates
+    ]
     return [option for option in sections if is_section(option) and kind in kinds([option])]
 
 
@@ -155,9 +157,9 @@ def locate(model: type[BaseModel], location: tuple[str | int, ...]) -> Place:
     return Place(key, here, neighbours, description)
 
 
-def within(found: list[Option], part: str | int) -> list[Option]:
+def within(candidates: list[Option], part: str | int) -> list[Option]:
     """The types of one entry of tables or lists of these types."""
-    return [option for parent in found for option in _inside(parent, part)]
+    return [option for parent in candidates for option in _inside(parent, part)]
 
 
 def _inside(parent: Option, part: str | int) -> list[Option]:
@@ -173,11 +175,11 @@ def _inside(parent: Option, part: str | int) -> list[Option]:
     return []
 
 
-def noun(found: list[Option]) -> str:
+def noun(candidates: list[Option]) -> str:
     """What the values are called, with their bounds: `a number > 0`."""
-    if names := kinds(found):
+    if names := kinds(candidates):
         return f"a table with kind = {' or '.join(map(_quoted, names))}"
-    return " or ".join(dict.fromkeys(_noun(option) for option in found))
+    return " or ".join(dict.fromkeys(_noun(option) for option in candidates))
 
 
 def _noun(option: Option) -> str:
@@ -203,17 +205,17 @@ def _tuple_noun(arguments: tuple[Any, ...]) -> str:
     return f"a list, each entry {first}" if arguments[-1:] == (...,) else f"a list of {len(arguments)}, first {first}"
 
 
-def choices(found: list[Option]) -> list[str]:
+def choices(candidates: list[Option]) -> list[str]:
     """The words among which a field chooses."""
-    return [str(word) for option in found if get_origin(option.type) is Literal for word in get_args(option.type)]
+    return [str(word) for option in candidates if get_origin(option.type) is Literal for word in get_args(option.type)]
 
 
 def bounds(option: Option) -> list[str]:
     """The limits on a value: `> 0`, `<= 1`."""
     limits = [(sign, getattr(item, name, None)) for item in option.metadata for name, sign in BOUNDS.items()]
-    found = [f"{sign} {limit}" for sign, limit in limits if limit is not None]
+    texts = [f"{sign} {limit}" for sign, limit in limits if limit is not None]
     patterns = [item.pattern for item in option.metadata if getattr(item, "pattern", None)]
-    return [" and ".join(found)] * bool(found) + [f"matching {pattern}" for pattern in patterns]
+    return [" and ".join(texts)] * bool(texts) + [f"matching {pattern}" for pattern in patterns]
 
 
 def unfit(field: FieldInfo) -> str | None:

@@ -47,25 +47,25 @@ def _split(setting: str) -> tuple[list[str], Any]:
 def _value(text: str) -> Any:
     """TOML, else the text itself; None where there is none."""
     try:
-        found = tomllib.loads(f"value = {text}")
+        table = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
         return text or None
-    return found["value"] if len(found) == 1 else text
+    return table["value"] if len(table) == 1 else text
 
 
-def _assign(data: Any, found: list[Option], path: list[str], value: Any) -> None:
+def _assign(data: Any, candidates: list[Option], path: list[str], value: Any) -> None:
     """Set what the path leads to, starting tables on the way that are not there yet."""
     for i, part in enumerate(path[:-1]):
-        part_found = _entry(data, part, path[: i + 1])
-        found = within(_narrowed(found, data), part_found)
+        entry = _entry(data, part, path[: i + 1])
+        candidates = within(_narrowed(candidates, data), entry)
         if isinstance(data, dict):
             data.setdefault(part, {})
-        data = data[part_found]
+        data = data[entry]
     last = _entry(data, path[-1], path)
     if isinstance(data, list) and value is None:
         raise InputError(f"{SOURCE} {'.'.join(path)}: an entry of a list has no default; give a value")
     if isinstance(data, dict):
-        _forget(data, found, last, value)
+        _forget(data, candidates, last, value)
     data[last] = value
     if value is None:
         del data[last]
@@ -86,18 +86,18 @@ def _entry(data: Any, part: str, path: list[str]) -> Any:
     raise InputError(f"{SOURCE} {'.'.join(path)}: no entry {part} in the list; it has {', '.join(known) or 'none'}")
 
 
-def _forget(table: dict[str, Any], found: list[Option], key: str, value: Any) -> None:
+def _forget(table: dict[str, Any], candidates: list[Option], key: str, value: Any) -> None:
     """Drop what no longer holds once the key has the new value."""
-    if key == "kind" and value != table.get("kind") and (new := of_kind(found, value)):
+    if key == "kind" and value != table.get("kind") and (new := of_kind(candidates, value)):
         for name in table.keys() - new[0].type.model_fields.keys():
             del table[name]
     if key == "source":
         table.pop("sha256", None)  # it was that of the other file
 
 
-def _narrowed(found: list[Option], data: Any) -> list[Option]:
+def _narrowed(candidates: list[Option], data: Any) -> list[Option]:
     kind = data.get("kind") if isinstance(data, dict) else None
-    return of_kind(found, kind) or found
+    return of_kind(candidates, kind) or candidates
 
 
 def _plain(value: Any) -> Any:

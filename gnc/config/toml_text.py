@@ -57,12 +57,12 @@ def dump(model: BaseModel) -> str:
     return "\n".join(_comment(model.__doc__) + _table(model, (), [Option(type(model))])).strip() + "\n"
 
 
-def _table(table: Any, key: Key, found: list[Option]) -> list[str]:
+def _table(table: Any, key: Key, candidates: list[Option]) -> list[str]:
     """The lines of a table: its own values first, as TOML demands, then the tables in it."""
     own, inner = [], []
     fields: dict[str, FieldInfo] = fields_of(type(table)) if isinstance(table, BaseModel) else {}
     for name, value in [(name, getattr(table, name)) for name in fields] or table.items():
-        inside = within([Option(type(table))] if fields else found, name)
+        inside = within([Option(type(table))] if fields else candidates, name)
         description = description_of(fields[name]) if fields else ""
         if _is_table(value):
             inner += ["", *_comment(description), f"[{key_text((*key, name))}]", *_table(value, (*key, name), inside)]
@@ -71,7 +71,7 @@ def _table(table: Any, key: Key, found: list[Option]) -> list[str]:
                 lines = _table(entry, (*key, name), within(inside, number))
                 inner += ["", *_comment(description), f"[[{key_text((*key, name))}]]", *lines]
         else:
-            words = kinds(found) if name == "kind" else choices(inside)
+            words = kinds(candidates) if name == "kind" else choices(inside)
             own += _line(key_text((name,)), value, _about(description, words, inside))
     return own + inner
 

@@ -86,9 +86,9 @@ def run(
         flown_s = time.perf_counter() - start
         store.keep_only([chunk for chunk in store.chunks() if chunk.start < session.needed])
         ensemble = Ensemble(store, session.needed)
-        found = {name: ensemble.consistency(name, n, confidence) for name, n in (consistency or {}).items()}
-        numbers = {"seed": seed} | summary.summarize(ensemble, found, confidence)
-        bands = summary.bands(ensemble, found, times_s)
+        consistencies = {name: ensemble.consistency(name, n, confidence) for name, n in (consistency or {}).items()}
+        numbers = {"seed": seed} | summary.summarize(ensemble, consistencies, confidence)
+        bands = summary.bands(ensemble, consistencies, times_s)
         write_durably(out / "metrics.json", (json.dumps(numbers, indent=2) + "\n").encode())
         write_durably(out / "bands.nc", bytes(bands.to_netcdf(engine="scipy")))
         timing = {"fly_s": flown_s, "total_s": time.perf_counter() - start, "flown_trials": session.flown}
@@ -134,13 +134,13 @@ class _Session:
         self.progress(Progress(self.done, self.store.manifest.trials, self.lost, rate, left))
 
 
-def _chunk_size(given: int | None, flight: Flight, trials: int, out: Path, resume: bool, workers: int) -> int:
-    if given is not None and given < 1:
-        raise InputError(f"chunk_size: {given} is not a number of trials; give 1 or more")
+def _chunk_size(chunk_size: int | None, flight: Flight, trials: int, out: Path, resume: bool, workers: int) -> int:
+    if chunk_size is not None and chunk_size < 1:
+        raise InputError(f"chunk_size: {chunk_size} is not a number of trials; give 1 or more")
     if resume:
-        return given or read_manifest(out).chunk_size
+        return chunk_size or read_manifest(out).chunk_size
     prepare(out)  # before a probe that takes time
-    return given or sizes.choose(flight, trials, workers)
+    return chunk_size or sizes.choose(flight, trials, workers)
 
 
 def _check_trials(trials: int) -> None:

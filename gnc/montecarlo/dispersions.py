@@ -47,9 +47,9 @@ class _OfOneField(_Kind):
         return nominal[0].size
 
 
-def _one_of(given: BaseModel, *choices: tuple[str, ...]) -> None:
+def _one_of(section: BaseModel, *choices: tuple[str, ...]) -> None:
     """Refuse anything but exactly one of the choices of fields that belong together."""
-    stated = {name for choice in choices for name in choice if getattr(given, name) is not None}
+    stated = {name for choice in choices for name in choice if getattr(section, name) is not None}
     if stated not in [set(choice) for choice in choices]:
         raise ValueError(f"give exactly one of {', '.join(' and '.join(choice) for choice in choices)}")
 

@@ -79,8 +79,8 @@ class LocalProcesses:
             for chunk in itertools.islice(waiting, AHEAD * self.workers):
                 flying[pool.submit(answer_packed, packed, chunk)] = chunk
             while flying:
-                done, _ = wait(flying, return_when=FIRST_COMPLETED)
-                for future in done:
+                futures, _ = wait(flying, return_when=FIRST_COMPLETED)
+                for future in futures:
                     chunk, reply = flying.pop(future), future.result()
                     for following in itertools.islice(waiting, 1):
                         flying[pool.submit(answer_packed, packed, following)] = following

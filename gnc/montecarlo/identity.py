@@ -35,11 +35,11 @@ _loaded: dict[Path, str] = {}  # hash of each file when it was first seen
 
 def software(flight: Any) -> Software:
     """What this process flies with; InputError if a file is no longer what was loaded."""
-    found = framework()
+    hashes = framework()
     for root in sorted(_roots(flight)):
-        found |= {os.path.relpath(path, root.parent): _unchanged(path) for path in sorted(_imports(root))}
-        found[root.name] = _unchanged(root) if _is_module(root) else _hash(root)
-    return found
+        hashes |= {os.path.relpath(path, root.parent): _unchanged(path) for path in sorted(_imports(root))}
+        hashes[root.name] = _unchanged(root) if _is_module(root) else _hash(root)
+    return hashes
 
 
 def framework() -> Software:
@@ -77,12 +77,12 @@ def _is_module(path: Path) -> bool:
 
 def _imports(root: Path) -> set[Path]:
     """The files that a user's file imports, directly or not, installed ones apart."""
-    found, left = set[Path](), [root]
-    while left:
-        new = set(_imported(left.pop())) - found - {root}
-        found |= new
-        left += new
-    return found
+    paths, queue = set[Path](), [root]
+    while queue:
+        new = set(_imported(queue.pop())) - paths - {root}
+        paths |= new
+        queue += new
+    return paths
 
 
 def _imported(path: Path) -> Iterator[Path]:

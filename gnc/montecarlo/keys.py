@@ -33,12 +33,12 @@ def place(key: str) -> Place:
 
 def look_up(configuration: Mapping[str, Any], key: str) -> Array:
     """The number or array of numbers that a key names."""
-    found: Any = configuration
+    value: Any = configuration
     for name, index in _segments(key):
-        found = _member(found, name, key)
+        value = _member(value, name, key)
         for i in index:
-            found = _element(found, i, key)
-    return _numbers(found, key)
+            value = _element(value, i, key)
+    return _numbers(value, key)
 
 
 def _segments(key: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -65,13 +65,13 @@ def _element(values: Any, i: int, key: str) -> Any:
     return values[i]
 
 
-def _numbers(found: Any, key: str) -> Array:
+def _numbers(value: Any, key: str) -> Array:
     try:
-        values = np.asarray(found)
+        values = np.asarray(value)
     except ValueError:
         raise InputError(f"{key}: rows of unequal length; only numbers and arrays of them can be dispersed") from None
     if values.dtype.kind not in "iuf":
         raise InputError(
-            f"{key}: {str(found)[:40]!r} is not a number; only numbers and arrays of them can be dispersed"
+            f"{key}: {str(value)[:40]!r} is not a number; only numbers and arrays of them can be dispersed"
         )
     return values.astype(np.float64)

@@ -46,15 +46,15 @@ class Manifest:
     def parse(cls, text: str) -> Manifest:
         """The manifest of such a text; InputError if it is none."""
         try:
-            found = json.loads(text)
-            stated, layout = found.pop("sha256"), found["format"]
+            content = json.loads(text)
+            stated, layout = content.pop("sha256"), content["format"]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InputError("manifest.json is not that of a campaign") from None
-        if stated != digest(found):
+        if stated != digest(content):
             raise InputError("manifest.json is damaged: it does not have the hash it states")
         if layout != FORMAT:
             raise InputError(f"manifest.json has layout {layout}; this version of gnc has {FORMAT}")
-        return cls(**found)
+        return cls(**content)
 
     def difference(self, other: Manifest) -> str:
         """The first key that differs, as `key is A there and B here`; empty if none does."""

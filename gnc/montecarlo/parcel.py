@@ -61,9 +61,9 @@ def check_repeatable(flight: Flight, trial: int) -> None:
 def _check(parcel: Parcel) -> Software:
     """The software of this process; InputError if it is not the driver's."""
     here = software(parcel.flight)
-    if found := difference(parcel.software, here):
+    if mismatch := difference(parcel.software, here):
         place = f"a worker on {socket.gethostname()}"
-        raise InputError(f"workers: {place} has other software: {found}; give it the same, and start it anew")
+        raise InputError(f"workers: {place} has other software: {mismatch}; give it the same, and start it anew")
     return here
 
 

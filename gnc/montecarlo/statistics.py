@@ -70,18 +70,18 @@ def percentiles(values: Array, percents: tuple[float, ...] = PERCENTS) -> Array:
 
 def described(values: Array) -> dict[str, float | None]:
     """Count, mean, standard deviation, extremes and percentiles of one number per trial; None where there is none."""
-    kept = values[np.isfinite(values)]
-    some = kept.size > 0
-    found: dict[str, float | None] = {
-        "count": kept.size,
-        "mean": float(kept.mean()) if some else None,
-        "std": float(kept.std(ddof=1)) if kept.size > 1 else None,
-        "min": float(kept.min()) if some else None,
-        "max": float(kept.max()) if some else None,
+    finite = values[np.isfinite(values)]
+    some = finite.size > 0
+    numbers: dict[str, float | None] = {
+        "count": finite.size,
+        "mean": float(finite.mean()) if some else None,
+        "std": float(finite.std(ddof=1)) if finite.size > 1 else None,
+        "min": float(finite.min()) if some else None,
+        "max": float(finite.max()) if some else None,
     }
     for percent in PERCENTS:
-        found[f"p{percent:g}"] = float(percentiles(kept, (percent,))[0]) if some else None
-    return found
+        numbers[f"p{percent:g}"] = float(percentiles(finite, (percent,))[0]) if some else None
+    return numbers
 
 
 def worst(values: Array, count: int = 5) -> list[int]:
@@ -97,15 +97,15 @@ def sensitivities(metrics: Mapping[str, Array], inputs: Mapping[str, Array]) -> 
     """
     from scipy import stats  # here, since it loads slowly and a campaign needs it only at its end
 
-    found = []
+    pairs = []
     for metric, y in metrics.items():
         for name, x in inputs.items():
             kept = np.isfinite(x) & np.isfinite(y)
             if kept.sum() >= FEWEST and np.ptp(x[kept]) > 0 and np.ptp(y[kept]) > 0:
                 rho, p = stats.spearmanr(x[kept], y[kept])
-                found.append((metric, name, float(rho), float(p)))
-    adjusted = stats.false_discovery_control([p for *_, p in found]) if found else []
-    rows = [Sensitivity(*pair, float(q)) for pair, q in zip(found, adjusted, strict=True)]
+                pairs.append((metric, name, float(rho), float(p)))
+    adjusted = stats.false_discovery_control([p for *_, p in pairs]) if pairs else []
+    rows = [Sensitivity(*pair, float(q)) for pair, q in zip(pairs, adjusted, strict=True)]
     return sorted(rows, key=lambda row: -abs(row.rho))
 
 

@@ -132,7 +132,7 @@ def created(folder: Path, manifest: Manifest) -> Iterator[Store]:
     If it ends with an error before there is a chunk, nothing of it is left.
     """
     with explained(folder):
-        made = [place for place in (folder, *folder.parents) if not place.exists()]
+        new_folders = [place for place in (folder, *folder.parents) if not place.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         prepare(folder)  # again: another driver may have come first
@@ -142,16 +142,16 @@ def created(folder: Path, manifest: Manifest) -> Iterator[Store]:
             yield store
         except BaseException:
             if not store.paths:
-                _take_back(folder, made)
+                _take_back(folder, new_folders)
             raise
 
 
-def _take_back(folder: Path, made: list[Path]) -> None:
+def _take_back(folder: Path, new_folders: list[Path]) -> None:
     """Remove what a campaign without chunks has made; not what has been put there by others."""
     for name in (MANIFEST, LOCK):
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):
-        for place in made:
+        for place in new_folders:
             place.rmdir()
 
 

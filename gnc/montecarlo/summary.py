@@ -36,8 +36,8 @@ def summarize(
         "worst": {name: statistics.worst(values, worst) for name, values in metrics.items()},
         "sensitivity": [row._asdict() for row in statistics.sensitivities(metrics | _outcomes(ensemble), inputs)],
         "consistency": {
-            name: {"mean": _mean(found.mean), "inside": found.inside, "confidence": confidence}
-            for name, found in consistency.items()
+            name: {"mean": _mean(entry.mean), "inside": entry.inside, "confidence": confidence}
+            for name, entry in consistency.items()
         },
     }
 
@@ -84,11 +84,11 @@ def _columns(ensemble: Ensemble, inputs: bool) -> dict[str, Array]:
 
 def _distinct(columns: dict[str, Array]) -> dict[str, Array]:
     """Columns without copies of others, such as the lower half of a symmetric matrix."""
-    kept: dict[str, Array] = {}
+    distinct: dict[str, Array] = {}
     for name, values in columns.items():
-        if not any(np.array_equal(values, other, equal_nan=True) for other in kept.values()):
-            kept[name] = values
-    return kept
+        if not any(np.array_equal(values, other, equal_nan=True) for other in distinct.values()):
+            distinct[name] = values
+    return distinct
 
 
 def _outcomes(ensemble: Ensemble) -> dict[str, Array]:

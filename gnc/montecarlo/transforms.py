@@ -48,7 +48,7 @@ def cholesky(C: Array) -> Array:
 
 def broadcast(name: str, value: Any, like: Array) -> Array:
     """One number for all, or one for each: an array of the shape of `like`, which also stands in for None."""
-    given = like if value is None else np.asarray(value, dtype=np.float64)
-    if given.shape not in ((), like.shape):
-        raise InputError(f"{name}: {given.shape} numbers for a field of {like.shape or 'one number'}")
-    return np.broadcast_to(given, like.shape)
+    numbers = like if value is None else np.asarray(value, dtype=np.float64)
+    if numbers.shape not in ((), like.shape):
+        raise InputError(f"{name}: {numbers.shape} numbers for a field of {like.shape or 'one number'}")
+    return np.broadcast_to(numbers, like.shape)
