@@ -32,7 +32,7 @@ def shares(
     making what it can of what those before it leave: wheels along their axes, torquers across the field. Wheels alone
     must make all of it, unless it is a `partial` one that is asked for.
     """
-    found: dict[str, Share] = {}
+    share_of: dict[str, Share] = {}
     left: list[Left] = []
     turned = False
     for name in to:
@@ -44,7 +44,7 @@ def shares(
         if turned and (demand == "torque" or isinstance(effector, WheelSet | TorquerSet)):
             raise InputError(f"to = {list(to)}: those before {name!r} make all of a torque and leave it nothing to do")
         share = _share(effector, demand, turned)
-        found[name] = _of_the_rest(share, tuple(left), turned) if left or turned else share
+        share_of[name] = _of_the_rest(share, tuple(left), turned) if left or turned else share
         if isinstance(effector, TorquerSet):
             left.append(lambda tau_B, estimate: along_field(tau_B, estimate.B_B))
         elif isinstance(effector, WheelSet) and (rest := WheelAllocation(axes_B=effector.wheels.axes_B).rest).any():
@@ -53,7 +53,7 @@ def shares(
             turned = True
     if left and not turned and not partial and not any(isinstance(effectors[name], TorquerSet) for name in to):
         raise InputError(f"to = {list(to)}: the axes of these wheels leave some torque to nobody; add another actuator")
-    return found
+    return share_of
 
 
 def _of_the_rest(share: Share, left: tuple[Left, ...], turned: bool) -> Share:

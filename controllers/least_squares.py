@@ -77,15 +77,15 @@ def retreat(L, y, H, f, chosen, p, s, u):
 @compiled
 def steepest(H, f, chosen, p, barred, u, least):
     """Return the variable at zero of which the residual gains most, and more than the least that counts, or -1."""
-    best, found = least, -1
+    best, place = least, -1
     for j in range(len(f)):
         if not barred[j]:
             w = f[j]
             for a in range(p):
                 w -= H[j, chosen[a]] * u[chosen[a]]
             if w > best:
-                best, found = w, j
-    return found
+                best, place = w, j
+    return place
 
 
 @compiled

@@ -53,7 +53,7 @@ class AttitudePid:
 def _integrated(tau_B, q_RB, sign, integral_B, Ki, limit, period_s):
     """Return the torque with the integral, and the integral after the interval."""
     total = tau_B + integral_B
-    more = -period_s * sign * (Ki @ q_RB[1:])
-    free = [where((abs(x) < most) | (x * d < 0.0), d, 0.0) for x, d, most in zip(total, more, limit, strict=True)]
+    change = -period_s * sign * (Ki @ q_RB[1:])
+    free = [where((abs(x) < most) | (x * d < 0.0), d, 0.0) for x, d, most in zip(total, change, limit, strict=True)]
     after = minimum(maximum(integral_B + array(free), -limit), limit)
     return total, after

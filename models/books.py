@@ -54,8 +54,8 @@ def size(v):
 def _entered(impulse_I, handled, dq_start, dq_end, wrench_B, h):
     """Return impulse and what was handled, with those of one step."""
     halves = [(0.5 * h) * dual_quaternion.transform_wrench(dq, wrench_B) for dq in (dq_start, dq_end)]
-    more = array([sum(size(half[part]) for half in halves) for part in (slice(0, 3), slice(3, 6))])
-    return impulse_I + halves[0] + halves[1], handled + more
+    sizes = array([sum(size(half[part]) for half in halves) for part in (slice(0, 3), slice(3, 6))])
+    return impulse_I + halves[0] + halves[1], handled + sizes
 
 
 @batched("(6),(2),(6),()->(6),(2)")
@@ -69,7 +69,7 @@ def _fallen(impulse_I, handled, wrench_I, h):
 def _gap(momentum_I, start, impulse_I, handled):
     """Return the larger relative gap."""
     gaps = []
-    for part, done in ((slice(0, 3), handled[0]), (slice(3, 6), handled[1])):
-        scale = size(momentum_I[part]) + size(start[part]) + done
+    for part, moved in ((slice(0, 3), handled[0]), (slice(3, 6), handled[1])):
+        scale = size(momentum_I[part]) + size(start[part]) + moved
         gaps.append(size((momentum_I - start - impulse_I)[part]) / where(scale == 0.0, 1.0, scale))
     return maximum(*gaps)

@@ -63,11 +63,11 @@ def entered(
     weight = h * body.mass[:, None] * body.gravity_I + h * force_I
     slide = np.sqrt(touch.impulse_I[..., 0] ** 2 + touch.impulse_I[..., 1] ** 2)
     outside = slide - body.friction[:, None] * touch.load
-    more = np.stack([_size(turned), _size(weight) + _size(ground)], axis=-1)
+    sizes = np.stack([_size(turned), _size(weight) + _size(ground)], axis=-1)
     return Ledger(
         ledger.start,
         ledger.impulse_I + np.concatenate([turned, weight + ground], axis=-1),
-        ledger.handled + more,
+        ledger.handled + sizes,
         np.maximum(ledger.rise, rise),
         np.maximum(ledger.outside, outside.max(axis=-1)),
         ledger.outside_steps + (outside > ROUNDING * (1.0 + body.friction[:, None]) * touch.load).any(axis=-1),
@@ -107,7 +107,7 @@ def _turned(q_IB, w_start, w_end, tau_B, h):
 def _gap(momentum, start, impulse_I, handled, touched):
     """Return the larger relative gap, the angular one only in flight."""
     gaps = []
-    for part, done in ((slice(0, 3), handled[0]), (slice(3, 6), handled[1])):
-        scale = size(momentum[part]) + size(start[part]) + done
+    for part, moved in ((slice(0, 3), handled[0]), (slice(3, 6), handled[1])):
+        scale = size(momentum[part]) + size(start[part]) + moved
         gaps.append(size((momentum - start - impulse_I)[part]) / where(scale == 0.0, 1.0, scale))
     return maximum(where(touched > 0.0, 0.0, gaps[0]), gaps[1])

@@ -75,8 +75,8 @@ class Known:
             total = total + load.torque(q_IB, env)
         for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
             if not effector.internal:
-                made = effector.made_of(u, state, self.h)
-                total = total + effector.wrench_B(made, q_IB, env)[..., :3]
+                output = effector.made_of(u, state, self.h)
+                total = total + effector.wrench_B(output, q_IB, env)[..., :3]
         return total
 
     def pose_wrench_B(self, dq_IB: Array, command: tuple[Array, ...], report: Report, env: Any) -> Array:
@@ -88,9 +88,9 @@ class Known:
         total = _about_origin(load_B, self.M)
         for effector, u, state in zip(self.effectors.values(), command, report.effectors, strict=True):
             if not effector.internal:
-                made = effector.wrench_B(effector.made_of(u, state, self.h), q_IB, env)
-                none = np.zeros((*np.shape(q_IB)[:-1], 6 - made.shape[-1]))
-                total = total + (np.concatenate([made, none], axis=-1) if none.shape[-1] else made)
+                wrench_B = effector.wrench_B(effector.made_of(u, state, self.h), q_IB, env)
+                none = np.zeros((*np.shape(q_IB)[:-1], 6 - wrench_B.shape[-1]))
+                total = total + (np.concatenate([wrench_B, none], axis=-1) if none.shape[-1] else wrench_B)
         return total
 
     def rho_B(self, truth: Any) -> Array:

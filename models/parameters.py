@@ -27,10 +27,10 @@ _RULES: dict[str, tuple[Callable[[Array], Array], str]] = {
 
 
 def _ruled(name: str, a: Array, rule: str) -> Array:
-    good, wanted = _RULES[rule]
+    good, rule_text = _RULES[rule]
     bad = ~good(a)
     if bad.any():
-        raise InputError(f"{name}: {a[bad].flat[0]:g} is not {wanted}")
+        raise InputError(f"{name}: {a[bad].flat[0]:g} is not {rule_text}")
     return a
 
 

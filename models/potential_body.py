@@ -56,8 +56,8 @@ class PotentialBody:
         names, cores = self.field.wrench.layout.names[2:], self.field.wrench.layout.ins[2:]
         if len(self.parameters) != len(names):
             raise check.InputError(f"parameters: the field takes {len(names)} ({', '.join(names)})")
-        given = zip(names, self.parameters, cores, strict=True)
-        object.__setattr__(self, "parameters", tuple(check.finite(*parameter) for parameter in given))
+        values = zip(names, self.parameters, cores, strict=True)
+        object.__setattr__(self, "parameters", tuple(check.finite(*parameter) for parameter in values))
 
     def _momenta(self, x: PotentialState) -> _Momenta:
         p_I = np.asarray(x.v_I) * self.mass[..., None]

@@ -52,10 +52,10 @@ class ArmPlan(InertialPosePlan):
 
     def observe(self, view: View) -> dict[str, Array]:
         """Return how far base, tip and joints truly are from the plan."""
-        row, told = self.joints.at(view.t), view.told
-        angles = np.stack([told[f"{name}.joint_deg"] for name in self._names], axis=-1)
-        found = {f"{self._tip}_error_m": told[f"{self._tip}_I_m"] - row.tip_I}
-        return super().observe(view) | found | {"joint_error_deg": angles - np.degrees(row.gamma)}
+        row, signals = self.joints.at(view.t), view.told
+        angles = np.stack([signals[f"{name}.joint_deg"] for name in self._names], axis=-1)
+        errors = {f"{self._tip}_error_m": signals[f"{self._tip}_I_m"] - row.tip_I}
+        return super().observe(view) | errors | {"joint_error_deg": angles - np.degrees(row.gamma)}
 
 
 class ArmPlanPart(InertialPosePart):

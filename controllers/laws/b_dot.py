@@ -46,8 +46,8 @@ class BdotPart(LawPart):
         rates = [sensor.rate_hz for sensor in known.sensors.values() if isinstance(sensor, Magnetometer)]
         if not rates or not math.isclose(rates[0] * known.control_s, 1.0):
             there = f"a magnetometer at {rates[0]:g} Hz" if rates else "none"
-            wanted = f"software.{known.craft}.rate_hz, {1.0 / known.control_s:g} Hz"
-            raise InputError(f"law = 'b-dot': needs a magnetometer at the rate of commands, {wanted}; there is {there}")
+            needed = f"software.{known.craft}.rate_hz, {1.0 / known.control_s:g} Hz"
+            raise InputError(f"law = 'b-dot': needs a magnetometer at the rate of commands, {needed}; there is {there}")
         if self.gain_Nms is not None:
             return FieldLaw(Bdot(gain=self.gain_Nms), known.control_s)
         r, v = known.sky.at(0.0).r_I, known.sky.at(0.0).v_I

@@ -44,9 +44,9 @@ def compose(step: Kernel, step_jacobian: Kernel, stages: Sequence[float] = SUZUK
     """
     n, chain = len(step.layout.outs), chained(step, step_jacobian)
 
-    def through(kernel: Kernel, state: tuple[Array, ...], given: tuple[Array, ...]) -> tuple[Array, ...]:
+    def through(kernel: Kernel, state: tuple[Array, ...], parameters: tuple[Array, ...]) -> tuple[Array, ...]:
         for c in stages:
-            state = kernel(*state, *given[:-1], c * given[-1])
+            state = kernel(*state, *parameters[:-1], c * parameters[-1])
         return state
 
     def composed(*args: Array) -> tuple[Array, ...]:
@@ -110,17 +110,17 @@ def _kicked(drift: Kernel, drift_jacobian: Kernel, drifts: Sequence[float], name
     kicks = (0.5, 0.5, 0.0)
 
     def step(*args: Array) -> tuple[Array, ...]:
-        state, tau, given, h = args[:n], args[n], args[n + 1 : -1], args[-1]
+        state, tau, parameters, h = args[:n], args[n], args[n + 1 : -1], args[-1]
         for part, kick in zip(drifts, kicks, strict=True):
-            *q, P = drift(*state, *given, part * h) if part else state
+            *q, P = drift(*state, *parameters, part * h) if part else state
             state = (*q, P + (kick * h) * tau)
         return state
 
     def step_jacobian(*args: Array) -> tuple[Array, ...]:
-        state, tau, given, h = args[:n], args[n], args[n + 1 : -1], args[-1]
+        state, tau, parameters, h = args[:n], args[n], args[n + 1 : -1], args[-1]
         F, G = identity(errors), zeros(errors, size)
         for part, kick in zip(drifts, kicks, strict=True):
-            *q, P, F_drift = drift_jacobian(*state, *given, part * h) if part else (*state, identity(errors))
+            *q, P, F_drift = drift_jacobian(*state, *parameters, part * h) if part else (*state, identity(errors))
             state = (*q, P + (kick * h) * tau)
             F, G = F_drift @ F, F_drift @ G + (kick * h) * identity(errors)[:, -size:]
         return *state, F, G

@@ -92,8 +92,8 @@ def _sweep(G: Array, bias: Array, touching: Array, mu: Array) -> tuple[Array, Ar
     Contacts that nearly say the same converge slowly, by the same part of what is left in each sweep: from time to time
     the limit of that series is tried (Aitken), and swept again.
     """
-    found, open_trials = np.zeros(bias.shape), np.arange(len(bias))
-    Lam, change = found.copy(), found.copy()
+    impulses, open_trials = np.zeros(bias.shape), np.arange(len(bias))
+    Lam, change = impulses.copy(), impulses.copy()
     for sweep in range(SWEEPS):
         new = Lam.copy()
         relax = 1.0 if sweep < FULL_SWEEPS else 0.5
@@ -101,7 +101,7 @@ def _sweep(G: Array, bias: Array, touching: Array, mu: Array) -> tuple[Array, Ar
             _project(new, G, bias, 3 * int(c), mu, touching[:, c], relax)
         for row in (-2, -1):
             new[:, row] -= (bias[:, row] + _row(G, row, new)) / G[:, row, row]
-        found[open_trials] = new
+        impulses[open_trials] = new
         going = ~(np.abs(new - Lam).max(-1) <= TOLERANCE * np.abs(new).max(-1))
         before, change = change, new - Lam
         if not going.all():
@@ -110,7 +110,7 @@ def _sweep(G: Array, bias: Array, touching: Array, mu: Array) -> tuple[Array, Ar
         if not len(open_trials):
             break
         Lam = _limit(new, change, before) if sweep % LEAP == LEAP - 1 else new
-    return found, ~np.isin(np.arange(len(found)), open_trials)
+    return impulses, ~np.isin(np.arange(len(impulses)), open_trials)
 
 
 def _limit(Lam: Array, change: Array, before: Array) -> Array:
@@ -131,11 +131,11 @@ def _project(Lam: Array, G: Array, bias: Array, n: int, mu: Array, touching: Arr
     Lam[:, n] = np.where(touching, np.maximum(pressed, 0.0), 0.0)
     a, b, ab = G[:, n + 1, n + 1], G[:, n + 2, n + 2], G[:, n + 1, n + 2]
     stiff = 0.5 * (a + b) + np.sqrt(0.25 * (a - b) ** 2 + ab * ab)
-    wanted = [Lam[:, n + k] - relax * (bias[:, n + k] + _row(G, n + k, Lam)) / stiff for k in (1, 2)]
-    length, radius = np.hypot(*wanted), mu * Lam[:, n]
+    friction = [Lam[:, n + k] - relax * (bias[:, n + k] + _row(G, n + k, Lam)) / stiff for k in (1, 2)]
+    length, radius = np.hypot(*friction), mu * Lam[:, n]
     part = np.where(length > radius, radius / np.where(length > 0.0, length, 1.0), 1.0)
     for k in (1, 2):
-        Lam[:, n + k] = np.where(touching, part * wanted[k - 1], 0.0)
+        Lam[:, n + k] = np.where(touching, part * friction[k - 1], 0.0)
 
 
 def stacked(v_1: Array, w_1: Array, v_2: Array, w_2: Array) -> Array:

@@ -113,10 +113,10 @@ def turn(z, impulse, half_h, rotor):
 @compiled
 def press(z, W, Y, G, bias, impulse, relax):
     """Project a normal impulse, Lam >= 0, xi >= 0, Lam xi = 0, and return the change squared."""
-    wanted = impulse[0] - relax * (dot(W[0], z) + bias[0]) / G[0]
-    wanted = 0.0 if wanted < 0.0 else wanted  # NaN stays
-    d = wanted - impulse[0]
-    impulse[0] = wanted
+    new = impulse[0] - relax * (dot(W[0], z) + bias[0]) / G[0]
+    new = 0.0 if new < 0.0 else new  # NaN stays
+    d = new - impulse[0]
+    impulse[0] = new
     for i in range(7):
         z[i] += Y[0, i] * d
     return d * d * G[0]

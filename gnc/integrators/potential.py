@@ -144,9 +144,9 @@ def _stage_by_stage(step: Kernel, step_jacobian: Kernel) -> Callable[..., Any]:
     chain = chained(step, step_jacobian)
 
     def step4_jacobian(*args: Any) -> Any:
-        state, given, h = (*args[:4], np.eye(12)), args[4:-1], np.asarray(args[-1])
+        state, parameters, h = (*args[:4], np.eye(12)), args[4:-1], np.asarray(args[-1])
         for c in SUZUKI4:
-            state = chain(*state, *given, c * h)
+            state = chain(*state, *parameters, c * h)
         return state
 
     return step4_jacobian

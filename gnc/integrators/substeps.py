@@ -83,10 +83,10 @@ class _Divided:
 
     def _divide(self, args: tuple[Any, ...]) -> tuple[Any, Any]:
         """Return the number of substeps and their length, NaN for a lost trial."""
-        given = dict(zip(self.step.layout.names, args, strict=True))
-        tau_B = given.get("tau_B", np.zeros(3))
-        n = count(given["P_B"], tau_B, given["J"], given["rho_B"], given["h"], self.longest_stage)
-        return n, given["h"] / n
+        values = dict(zip(self.step.layout.names, args, strict=True))
+        tau_B = values.get("tau_B", np.zeros(3))
+        n = count(values["P_B"], tau_B, values["J"], values["rho_B"], values["h"], self.longest_stage)
+        return n, values["h"] / n
 
 
 @functools.cache

@@ -49,27 +49,27 @@ class PlumePart(ActuatorPart):
 
     def truth(self, name: str, draws: Draws) -> ThrusterSet:
         """Return the thrusters of each trial."""
-        found = self.ideal()
+        jets = self.ideal()
         if np.any(self.misalignment_deg) or np.any(self.thrust_error_percent):
-            found.thrusters = self._off(found.thrusters, name, draws)
+            jets.thrusters = self._off(jets.thrusters, name, draws)
         if self.specific_impulse_s is not None:
             flow = 1.0 / (GRAVITY * np.asarray(self.specific_impulse_s))
-            found.thrusters = dataclasses.replace(found.thrusters, tank_B=np.array(self.tank_m), flow_kg_Ns=flow)
-        found = self._lagged(found)
+            jets.thrusters = dataclasses.replace(jets.thrusters, tank_B=np.array(self.tank_m), flow_kg_Ns=flow)
+        jets = self._lagged(jets)
         if self.propellant_kg is None:
-            return found
+            return jets
         if self.specific_impulse_s is None:
             raise InputError("propellant_kg: is used up by specific_impulse_s; give that too")
         from gnc.models.actuators.tank import FedThrusters
 
-        return FedThrusters(found, np.asarray(self.propellant_kg, float))
+        return FedThrusters(jets, np.asarray(self.propellant_kg, float))
 
     def _off(self, thrusters: Thrusters, name: str, draws: Draws) -> Thrusters:
         n = len(draws.trials)
         turn = draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg), 3 * thrusters.count)
-        more = draws.vector(f"{name} thrust", 0.01 * np.asarray(self.thrust_error_percent), thrusters.count)
+        gain_error = draws.vector(f"{name} thrust", 0.01 * np.asarray(self.thrust_error_percent), thrusters.count)
         turned = quaternion.rotate(quaternion.exp(turn.reshape(n, -1, 3)), thrusters.directions_B)
-        return dataclasses.replace(thrusters, directions_B=turned, thrust=thrusters.thrust * (1.0 + more))
+        return dataclasses.replace(thrusters, directions_B=turned, thrust=thrusters.thrust * (1.0 + gain_error))
 
     def _lagged(self, thrusters: ThrusterSet) -> ThrusterSet:
         if not np.any(self.rise_s) and not np.any(self.fall_s):

@@ -90,8 +90,8 @@ def _fire(n: int) -> Kernel:
     @batched(f"({n}),({n}),({n},6),({n}),({n}),()->(6),({n})")
     def fire(command, impulse, wrenches_B, thrust, minimum_on_s, h):
         """Return the average wrench and the impulse spent by the end."""
-        wanted = minimum(maximum(command, 0.0), 1.0)
-        on = array([where(x * h < least, 0.0, x) for x, least in zip(wanted, minimum_on_s, strict=True)])
+        fraction = minimum(maximum(command, 0.0), 1.0)
+        on = array([where(x * h < least, 0.0, x) for x, least in zip(fraction, minimum_on_s, strict=True)])
         return wrenches_B.T @ on, impulse + thrust * on * h
 
     return fire
@@ -182,13 +182,13 @@ class PulsedThrusters(ThrusterSet):
         return {"on": state[..., 2 * n : 3 * n], "impulse_Ns": _sum(n)(state[..., :n])}
 
 
-def _decided(modulation: Modulation, wanted, waiting, before, least_s, interval_s):
+def _decided(modulation: Modulation, fraction, waiting, before, least_s, interval_s):
     """Return the fraction of an interval that a valve is open, and what waits or the lag after it."""
     if modulation.kind == "pulse-width":
-        time = wanted * interval_s + waiting
-        made = where(time < least_s, 0.0, minimum(time, interval_s))
-        return made / interval_s, float(modulation.waits) * (time - made)
-    level = wanted - waiting if modulation.kind == "pseudo-rate" else wanted
+        time = fraction * interval_s + waiting
+        open_s = where(time < least_s, 0.0, minimum(time, interval_s))
+        return open_s / interval_s, float(modulation.waits) * (time - open_s)
+    level = fraction - waiting if modulation.kind == "pseudo-rate" else fraction
     on = where(level > modulation.on, 1.0, where(level < modulation.off, 0.0, before))
     return on, waiting + (interval_s / (interval_s + modulation.lag_s)) * (on - waiting)
 
@@ -202,8 +202,8 @@ def _pulse(n: int, modulation: Modulation) -> Kernel:
         """Return the mean wrench, and impulse, what waits, fraction and clock by the end of h."""
         impulse, waiting, before, clock = state[:n], state[n : 2 * n], state[2 * n : 3 * n], state[3 * n]
         begins = clock < 0.5 * h
-        wanted = minimum(maximum(command, 0.0), 1.0)
-        each = zip(wanted, waiting, before, minimum_on_s, strict=True)
+        fraction = minimum(maximum(command, 0.0), 1.0)
+        each = zip(fraction, waiting, before, minimum_on_s, strict=True)
         decided = [_decided(modulation, *one, interval_s) for one in each]
         on = where(begins, array([x for x, _ in decided]), before)
         waiting = where(begins, array([x for _, x in decided]), waiting)

@@ -63,8 +63,8 @@ def _made(command, gain, spent, h):
     """Return the wrench that is made, and the impulses of torque and force."""
     wrench_B = command * gain
     torque, force = wrench_B[:3], wrench_B[3:]
-    more = np.stack([np.sqrt(torque @ torque), np.sqrt(force @ force)])
-    return wrench_B, spent + h * more
+    sizes = np.stack([np.sqrt(torque @ torque), np.sqrt(force @ force)])
+    return wrench_B, spent + h * sizes
 
 
 class WrenchPart(ActuatorPart):

@@ -147,12 +147,12 @@ class Effects:
     @classmethod
     def of(cls, parts: Mapping[str, Any], site: Site) -> Effects:
         """Return the true actuators of a craft from their sections."""
-        found = {}
+        effectors = {}
         for name, part in parts.items():
-            found[name] = part.truth(name, site.draws).paced(site.control_s)
+            effectors[name] = part.truth(name, site.draws).paced(site.control_s)
             for fault in site.faults.get(name, ()):
-                found[name] = fault.of_actuator(found[name])
-        return cls(found)
+                effectors[name] = fault.of_actuator(effectors[name])
+        return cls(effectors)
 
     def telemetry(self, states: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return the states as flight software is told."""
@@ -164,20 +164,20 @@ class Effects:
 
     def act(self, command: tuple[Array, ...], states: tuple[Array, ...], h: Any) -> tuple[list[Any], tuple[Array, ...]]:
         """Return what each makes of its command, and the states after h."""
-        done = [e.act(u, s, h) for e, u, s in zip(self.each, command, states, strict=True)]
-        return [made for made, _ in done], tuple(state for _, state in done)
+        results = [e.act(u, s, h) for e, u, s in zip(self.each, command, states, strict=True)]
+        return [output for output, _ in results], tuple(state for _, state in results)
 
-    def torque_B(self, tau_B: Array, made: Sequence[Any], q_IB: Array, env: Any) -> Array:
+    def torque_B(self, tau_B: Array, outputs: Sequence[Any], q_IB: Array, env: Any) -> Array:
         """Return a torque with those of all external actuators added."""
-        for effector, one in zip(self.each, made, strict=True):
+        for effector, one in zip(self.each, outputs, strict=True):
             if not effector.internal:
                 tau_B = tau_B + effector.wrench_B(one, q_IB, env)[..., :3]
         return tau_B
 
-    def wrench_B(self, made: Sequence[Any], q_IB: Array, env: Any) -> Array | None:
+    def wrench_B(self, outputs: Sequence[Any], q_IB: Array, env: Any) -> Array | None:
         """Return the wrench (..., 6) of all external actuators; None if there are none."""
         total = None
-        for effector, one in zip(self.each, made, strict=True):
+        for effector, one in zip(self.each, outputs, strict=True):
             if effector.internal:
                 continue
             wrench = effector.wrench_B(one, q_IB, env)
@@ -188,7 +188,7 @@ class Effects:
 
     def load_B(
         self,
-        made: Sequence[Any],
+        outputs: Sequence[Any],
         before: tuple[Array, ...],
         after: tuple[Array, ...],
         q_IB: Array,
@@ -200,7 +200,7 @@ class Effects:
 
         Beside wrenches from outside that is the torque -rho' - w x rho of those that store momentum.
         """
-        wrench_B = self.wrench_B(made, q_IB, env)
+        wrench_B = self.wrench_B(outputs, q_IB, env)
         total = np.zeros((*np.shape(q_IB)[:-1], 6)) if wrench_B is None else wrench_B
         if any(e.internal for e in self.each):
             total = total + _reaction(self.rho_B(before, w_B), self.rho_B(after, w_B), w_B, h)
@@ -212,16 +212,16 @@ class Effects:
         if not stored:
             return np.zeros((*np.shape(like)[:-1], 3))
         total = stored[0]
-        for more in stored[1:]:
-            total = total + more
+        for momentum in stored[1:]:
+            total = total + momentum
         return total
 
     def observe(self, command: tuple[Array, ...], states: tuple[Array, ...]) -> dict[str, Array]:
         """Return the values of all signals, under the names of the actuators."""
-        found: dict[str, Array] = {}
+        values: dict[str, Array] = {}
         for name, e, u, s in zip(self.names, self.each, command, states, strict=True):
-            found |= {f"{name}.{key}": value for key, value in e.observe(u, s).items()}
-        return found
+            values |= {f"{name}.{key}": value for key, value in e.observe(u, s).items()}
+        return values
 
 
 @batched("(3),(3),(3),()->(6)")

@@ -103,8 +103,8 @@ class ContactCraft:
 
     def step(self, x: ContactState, command: tuple[Array, ...], t: Any, h: Any) -> ContactState:
         """Move over h; a foot's switch cuts the actuators."""
-        made, states = self.effects.act(tuple(np.where(x.touched[:, None], 0.0, u) for u in command), x.effectors, h)
-        wrench_B = self.effects.wrench_B(made, x.q_IB, self.sky.at(t))
+        outputs, states = self.effects.act(tuple(np.where(x.touched[:, None], 0.0, u) for u in command), x.effectors, h)
+        wrench_B = self.effects.wrench_B(outputs, x.q_IB, self.sky.at(t))
         wrench_B = np.zeros((len(x.q_IB), 6)) if wrench_B is None else wrench_B
         asleep = x.still_s >= self.sleep_s
         unseen = np.where(asleep, np.nan, 0.0)[:, None]  # a trial that is not a number touches nothing

@@ -72,11 +72,11 @@ class OwnCraft:
     def step(self, x: OwnState, command: tuple[Array, ...], t: Any, h: Any) -> OwnState:
         """Move over h under all loads and actuators, as they are at its start."""
         q_IB, w_B, env = attitude(x), rate(x), self.sky.at(t)
-        made, states = self.effects.act(command, x.effectors, h)
+        outputs, states = self.effects.act(command, x.effectors, h)
         wrench_B = load_wrench(self.loads, q_IB, env)
         if self.sky.tide is not None and self.M is not None:
             wrench_B = wrench_B + self.sky.tide.load_B(q_IB, centre_I(x.dq_IB, self.M), self.M, env)
-        wrench_B = wrench_B + self.effects.load_B(made, x.effectors, states, q_IB, w_B, env, h)
+        wrench_B = wrench_B + self.effects.load_B(outputs, x.effectors, states, q_IB, w_B, env, h)
         return self._state(self.own.step(x.own, wrench_B, t, h), states)
 
     def _state(self, own: Any, effectors: tuple[Array, ...]) -> OwnState:
@@ -89,9 +89,9 @@ class OwnCraft:
         """Return what the actuators tell, and what the user's class does."""
         pose = PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else AttitudeState(attitude(x), rate(x))
         tell = getattr(self.own, "report", None)
-        more = {} if tell is None else dict(tell(x.own))
-        told = self.effects.telemetry(x.effectors)
-        return Report(told, self.effects.rho_B(x.effectors, rate(x)), pose)._replace(**more)
+        own_report = {} if tell is None else dict(tell(x.own))
+        telemetry = self.effects.telemetry(x.effectors)
+        return Report(telemetry, self.effects.rho_B(x.effectors, rate(x)), pose)._replace(**own_report)
 
     def observe(self, x: OwnState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals."""
@@ -132,8 +132,8 @@ class OwnCraftPart(OwnPart, CraftPart):
     def truth(self, site: Site) -> Craft:
         """Return the plant of all trials."""
         J, draws = np.array(self.J_kgm2), site.draws
-        told = {"J": J, "M": self._inertia(), "mass": self.mass_kg, "reference": site.reference}
-        own = self.made(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **told)
+        properties = {"J": J, "M": self._inertia(), "mass": self.mass_kg, "reference": site.reference}
+        own = self.made(trials=site.trials, draws=draws, sky=site.sky, name=site.name, **properties)
         loads = [part.truth(name, J, draws) for name, part in self.loads.items()]
         effects = Effects.of(self.actuators, site)
         return OwnCraft(own, J, site.sky, loads, effects, site.trials, self._inertia())

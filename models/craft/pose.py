@@ -67,16 +67,16 @@ class PoseCraft:
     @property
     def signals(self) -> Mapping[str, Signal]:
         """What it tells about itself."""
-        found = dict(SIGNALS)
+        signals = dict(SIGNALS)
         if not any(e.internal for e in self.effects.each):
-            found["energy_gap"] = ENERGY
+            signals["energy_gap"] = ENERGY
         if self.effects.each:
-            found["wrench"] = LOAD
+            signals["wrench"] = LOAD
         if self._fed:
-            found["mass_kg"] = MASS
+            signals["mass_kg"] = MASS
         if any(key.endswith(SPENT) for key in self.effects.signals):
-            found["delta_v_m_s"] = DELTA_V
-        return found | self.effects.signals
+            signals["delta_v_m_s"] = DELTA_V
+        return signals | self.effects.signals
 
     def start(self) -> BodyState:
         """Return the state at time zero."""
@@ -85,14 +85,14 @@ class PoseCraft:
     def step(self, x: BodyState, command: tuple[Array, ...], t: Any, h: Any) -> BodyState:
         """Move over h."""
         effects = self.effects
-        made, states = effects.act(command, x.effectors, h)
+        outputs, states = effects.act(command, x.effectors, h)
         before, after = effects.rho_B(x.effectors, x.chi_B), effects.rho_B(states, x.chi_B)
-        wrench_B = self._wrench(made, x.q_IB, self.sky.at(t), x)
+        wrench_B = self._wrench(outputs, x.q_IB, self.sky.at(t), x)
         kicked = body.leave(*x[:4], x.impulse_I, x.work, wrench_B + x.riders_B, x.load_B, before, x.M, h)
         P_B, p_I, impulse_I, work, r_I, J = kicked
         q_IB, P_B = body.drift(x.q_IB, P_B, J, 0.5 * (before + after), h)
         env = self.sky.at(t + h)
-        wrench_B, load_B = self._wrench(made, q_IB, env, x), acting(self.loads, self.sky, q_IB, r_I, x, env)
+        wrench_B, load_B = self._wrench(outputs, q_IB, env, x), acting(self.loads, self.sky, q_IB, r_I, x, env)
         ends = wrench_B + x.riders_B, load_B, after, x.M, h
         P_B, p_I, impulse_I, work, dq_IB, chi_B = body.arrive(q_IB, P_B, r_I, p_I, impulse_I, work, *ends)
         moved = {"q_IB": q_IB, "P_B": P_B, "r_I": r_I, "p_I": p_I, "dq_IB": dq_IB, "chi_B": chi_B}
@@ -117,8 +117,8 @@ class PoseCraft:
         each = [(i, e, getattr(e, "thrusters", None)) for i, e in enumerate(self.effects.each)]
         return [(i, e) for i, e, them in each if isinstance(them, Thrusters) and np.any(them.flow_kg_Ns)]
 
-    def _wrench(self, made: Sequence[Any], q_IB: Array, env: Any, x: BodyState) -> Array:
-        wrench_B = self.effects.wrench_B(made, q_IB, env)
+    def _wrench(self, outputs: Sequence[Any], q_IB: Array, env: Any, x: BodyState) -> Array:
+        wrench_B = self.effects.wrench_B(outputs, q_IB, env)
         return np.zeros(np.shape(x.wrench_B)) if wrench_B is None else wrench_B
 
     def report(self, x: BodyState) -> Report:

@@ -84,13 +84,13 @@ class RigidCraft:
     def step(self, x: RigidState, command: tuple[Array, ...], t: Any, h: Any) -> RigidState:
         """Move over h; torquers switch at once, so their torque at the start is that of the new command."""
         effects = self.effects
-        made, states = effects.act(command, x.effectors, h)
+        outputs, states = effects.act(command, x.effectors, h)
         before, after = effects.rho_B(x.effectors, x.w_B), effects.rho_B(states, x.w_B)
-        start = effects.torque_B(x.tau_B, made, x.q_IB, self.sky.at(t))
+        start = effects.torque_B(x.tau_B, outputs, x.q_IB, self.sky.at(t))
         P_B = rates.kick(x.P_B, start, h)
         q_IB, P_B = attitude_method(METHOD).advance(1, x.q_IB, P_B, NONE, self.J, 0.5 * (before + after), h)
         tau_B = disturbance(self.loads, q_IB, self.sky.at(t + h))
-        end = effects.torque_B(tau_B, made, q_IB, self.sky.at(t + h))
+        end = effects.torque_B(tau_B, outputs, q_IB, self.sky.at(t + h))
         P_B = rates.kick(P_B, end, h)
         impulse_I = _impulse(x.impulse_I, x.q_IB, start, q_IB, end, h)
         return RigidState(q_IB, P_B, rates.to_rate(P_B, self.J, after), tau_B, impulse_I, states)

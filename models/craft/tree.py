@@ -94,19 +94,19 @@ class TreeCraft:
     @property
     def signals(self) -> Mapping[str, Signal]:
         """What it tells about itself."""
-        found = dict(SIGNALS)
+        signals = dict(SIGNALS)
         for joint in self.tree.joints:
             unit = "deg" if joint.kind == "R" else "rad, m"
             about = f"coordinates of the joint of the {joint.name}"
-            found[f"{joint.name}.joint_deg" if joint.kind == "R" else f"{joint.name}.joint"] = Signal(unit, about)
+            signals[f"{joint.name}.joint_deg" if joint.kind == "R" else f"{joint.name}.joint"] = Signal(unit, about)
             reaction = f"of the base on the {joint.name} at its joint, its axes"
-            found[f"{joint.name}.reaction_N"] = Signal("N", f"force {reaction}")
-            found[f"{joint.name}.reaction_Nm"] = Signal("N m", f"torque {reaction}, without that of a motor")
-            found[f"{joint.name}.q"] = Signal("1", f"attitude of the {joint.name}, scalar first")
-            found[f"{joint.name}.r_m"] = Signal("m", f"mass centre of the {joint.name}, inertial axes")
+            signals[f"{joint.name}.reaction_N"] = Signal("N", f"force {reaction}")
+            signals[f"{joint.name}.reaction_Nm"] = Signal("N m", f"torque {reaction}, without that of a motor")
+            signals[f"{joint.name}.q"] = Signal("1", f"attitude of the {joint.name}, scalar first")
+            signals[f"{joint.name}.r_m"] = Signal("m", f"mass centre of the {joint.name}, inertial axes")
         for frame in self.tree.frames:
-            found[f"{frame.name}_I_m"] = Signal("m", f"place of the {frame.name}, inertial axes")
-        return found | self.effects.signals
+            signals[f"{frame.name}_I_m"] = Signal("m", f"place of the {frame.name}, inertial axes")
+        return signals | self.effects.signals
 
     def start(self) -> TreeCraftState:
         """Return the state at time zero."""
@@ -117,28 +117,28 @@ class TreeCraft:
     def step(self, x: TreeCraftState, command: tuple[Array, ...], t: Any, h: Any) -> TreeCraftState:
         """Move over h under what acts on the base and in the joints."""
         env, base = self.sky.at(t), self.tree.body_names[self.tree.root]
-        made, states = self.effects.act(command, x.effectors, h)
-        wrench_B = self.effects.load_B(made, x.effectors, states, x.q_IB, x.w_B, env, h)
+        outputs, states = self.effects.act(command, x.effectors, h)
+        wrench_B = self.effects.load_B(outputs, x.effectors, states, x.q_IB, x.w_B, env, h)
         if self.loads:
             wrench_B = wrench_B + load_wrench(self.loads, x.q_IB, env)
         wrenches = np.zeros((len(wrench_B), len(self.tree.bodies), 6))
         wrenches[:, self.tree.body(base)] = wrench_B
-        efforts = self._efforts(made, len(wrench_B))
-        given, late = Load(efforts, wrenches), t + 0.5 * h
+        efforts = self._efforts(outputs, len(wrench_B))
+        acting, late = Load(efforts, wrenches), t + 0.5 * h
 
         def load(s: float, y: TreeState) -> Load:
             if self.sky.tide is None:
-                return given
+                return acting
             poses = x.bodies.dq_IC if s < late else self.moving.start(y).dq_IC
-            return given._replace(wrench=wrenches + self._weights(poses, self.sky.at(t if s < late else t + h)))
+            return acting._replace(wrench=wrenches + self._weights(poses, self.sky.at(t if s < late else t + h)))
 
         bodies = self.moving.step(x.bodies, h, load, t)
         after = self._read(bodies, x.books, states)
-        done = books.entered(x.books, x.dq_IB, after.dq_IB, wrench_B, h)
+        ledger = books.entered(x.books, x.dq_IB, after.dq_IB, wrench_B, h)
         if self.sky.tide is not None:
             for poses, around in ((x.bodies.dq_IC, self.sky.at(t)), (bodies.dq_IC, self.sky.at(t + h))):
-                done = books.fallen(done, self._fall(poses, around), h)
-        return after._replace(books=done._replace(handled=done.handled + h * _passed(bodies.before)))
+                ledger = books.fallen(ledger, self._fall(poses, around), h)
+        return after._replace(books=ledger._replace(handled=ledger.handled + h * _passed(bodies.before)))
 
     def _forces(self, dq_IC: Array, env: Any) -> tuple[Array, Array]:
         """Return the places of the bodies' centres of mass, and what gravity beside an orbit pulls them with."""
@@ -148,18 +148,18 @@ class TreeCraft:
     def _weights(self, dq_IC: Array, env: Any) -> Array:
         """Return what gravity does to each body (trials, B, 6), at its origin, its axes."""
         order = self.moving.bodies.order
-        found = np.empty((*dq_IC.shape[:-1], 6))
-        found[..., order, :] = _weight(dq_IC, self._forces(dq_IC, env)[1], self.moving.bodies.centres)
-        return found
+        wrenches = np.empty((*dq_IC.shape[:-1], 6))
+        wrenches[..., order, :] = _weight(dq_IC, self._forces(dq_IC, env)[1], self.moving.bodies.centres)
+        return wrenches
 
     def _fall(self, dq_IC: Array, env: Any) -> Array:
         """Return the wrench of gravity on all bodies together, about the inertial origin (trials, 6)."""
         each = _moment(*self._forces(dq_IC, env))
         return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])))
 
-    def _efforts(self, made: Sequence[Any], n: int) -> Array:
+    def _efforts(self, outputs: Sequence[Any], n: int) -> Array:
         efforts = np.zeros((n, self.tree.freedoms))
-        for effector, torques in zip(self.effects.each, made, strict=True):
+        for effector, torques in zip(self.effects.each, outputs, strict=True):
             if isinstance(effector, JointMotors):
                 for k, name in enumerate(effector.joints):
                     efforts[:, self.tree.rate_slice(name)] += torques[:, k : k + 1]
@@ -185,18 +185,18 @@ class TreeCraft:
             key, seen = ("joint_deg", np.degrees(angle[..., 0])) if joint.kind == "R" else ("joint", angle)
             q, r = dual_quaternion.to_pose(poses[self.tree.body(joint.child)])
             reaction = x.bodies.before[..., i, :]
-            told = {key: seen, "reaction_Nm": reaction[..., :3], "reaction_N": reaction[..., 3:], "q": q, "r_m": r}
-            values |= {f"{joint.name}.{name}": value for name, value in told.items()}
+            own = {key: seen, "reaction_Nm": reaction[..., :3], "reaction_N": reaction[..., 3:], "q": q, "r_m": r}
+            values |= {f"{joint.name}.{name}": value for name, value in own.items()}
         for frame in self.tree.frames:
             dq_IF = kinematics.frame_pose(self.tree, state, frame.name)
             values[f"{frame.name}_I_m"] = dual_quaternion.to_pose(dq_IF)[1]
         return values | self.effects.observe(command, x.effectors)
 
-    def _read(self, bodies: BodyStates, done: Books, effectors: tuple[Array, ...]) -> TreeCraftState:
+    def _read(self, bodies: BodyStates, ledger: Books, effectors: tuple[Array, ...]) -> TreeCraftState:
         state = self.moving.read(bodies)
         momentum_I, centre_I = self._momentum(bodies), self._centre(bodies)
         P_B = _about(state.dq_IB, momentum_I, centre_I) + self.effects.rho_B(effectors, state.dq_IB)
-        return TreeCraftState(bodies, *state, P_B, done, effectors)
+        return TreeCraftState(bodies, *state, P_B, ledger, effectors)
 
     def _momentum(self, bodies: BodyStates) -> Array:
         """Return the momentum of all bodies about the inertial origin (trials, 6)."""

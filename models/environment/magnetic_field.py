@@ -119,10 +119,10 @@ def _coefficients() -> tuple[Array, Array]:
         raise InputError("IGRF: its coefficients come with ppigrf: pip install ppigrf; or use a dipole")
     lines = (Path(spec.origin).parent / "IGRF14.shc").read_text().splitlines()
     _, years, *rows = [line.split() for line in lines if not line.startswith("#")]
-    found = np.zeros((len(years), HIGHEST_DEGREE + 1, HIGHEST_DEGREE + 1), complex)
+    coefficients = np.zeros((len(years), HIGHEST_DEGREE + 1, HIGHEST_DEGREE + 1), complex)
     for n, m, *values in rows:
-        found[:, int(n), abs(int(m))] += np.array(values, float) * (1j if int(m) < 0 else 1.0)
-    return np.array(years, float), found
+        coefficients[:, int(n), abs(int(m))] += np.array(values, float) * (1j if int(m) < 0 else 1.0)
+    return np.array(years, float), coefficients
 
 
 def _gauss_nT(date: datetime) -> Array:

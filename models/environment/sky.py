@@ -58,14 +58,14 @@ class Sky:
         if isinstance(t, Instant):
             return t.look_up(self.rows, self.h)
         k = round(t / self.h)
-        found = self._last.get(k)
-        if found is None:
+        surroundings = self._last.get(k)
+        if surroundings is None:
             if not 0 <= k < len(self.rows.density):
                 raise InputError(f"t: {t:g} s is outside of the flight")
             if len(self._last) > 2:
                 self._last.clear()
-            found = self._last[k] = Surroundings(*[row[k] for row in self.rows])
-        return found
+            surroundings = self._last[k] = Surroundings(*[row[k] for row in self.rows])
+        return surroundings
 
 
 NOTHING = np.zeros(3)

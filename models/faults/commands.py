@@ -67,10 +67,10 @@ class FailingEffector(Effector):
         n, mine = self.size, state[..., : -1 - self.size]
         on = within(state[..., -1 - n] * h, *self._window)
         changed, held = _changed(n)(command, state[..., -n:], on, *self._law)
-        made, after = self.inner.act(changed, mine, h)
+        output, after = self.inner.act(changed, mine, h)
         if self._failed is not self.inner:
-            made, after = when(on > 0.0, self._failed.act, (changed, mine, h), (made, after))
-        return made, np.concatenate([after, state[..., -1 - n : state.shape[-1] - n] + 1.0, held], axis=-1)
+            output, after = when(on > 0.0, self._failed.act, (changed, mine, h), (output, after))
+        return output, np.concatenate([after, state[..., -1 - n : state.shape[-1] - n] + 1.0, held], axis=-1)
 
     @property
     def thrusters(self) -> Any:
@@ -158,11 +158,11 @@ class FrictionFault(FaultPart):
         if not isinstance(effector, WheelSet):
             raise InputError("kind = 'friction': wheels have friction; give it as the first fault of its wheels")
         mask, wheels = self.members(effector.size), effector.wheels
-        more = {
+        friction = {
             "coulomb": wheels.coulomb + column(self.coulomb_Nm) * mask,
             "viscous": wheels.viscous + column(self.viscous_per_s) * mask,
         }
-        rough = WheelSet(dataclasses.replace(wheels, **more), 0.0)
+        rough = WheelSet(dataclasses.replace(wheels, **friction), 0.0)
         return FailingEffector(effector, self, failed=_each_by_itself(rough))
 
 

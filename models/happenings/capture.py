@@ -79,9 +79,9 @@ class Capture(Happening):
         return self._put(x, *chosen(target.rides > 0.0, held, (chaser, target)))
 
     def _put(self, x: tuple[Any, ...], chaser: BodyState, target: BodyState) -> tuple[Any, ...]:
-        found = list(x)
-        found[self._chaser], found[self._target] = chaser, target
-        return tuple(found)
+        states = list(x)
+        states[self._chaser], states[self._target] = chaser, target
+        return tuple(states)
 
     def _misfit(self, x: tuple[Any, ...]) -> Array:
         chaser, target = x[self._chaser], x[self._target]
@@ -125,9 +125,9 @@ def misfit(dq_IB, chi_B, dq_IT, chi_T, dq_docked, axis):
 
 
 @batched("(5),(4)->()")
-def _closes(found, limits):
+def _closes(errors, limits):
     """Return 1 inside the envelope."""
-    inside = (found[0] <= limits[0]) & (found[1] <= limits[1]) & (found[2] <= limits[2]) & (found[3] <= limits[3])
+    inside = (errors[0] <= limits[0]) & (errors[1] <= limits[1]) & (errors[2] <= limits[2]) & (errors[3] <= limits[3])
     return where(inside, 1.0, 0.0)
 
 
@@ -156,9 +156,9 @@ def _sum(a, b):
 
 
 @batched("(5),(),()->(7)")
-def _together(found, jump, loss):
+def _together(errors, jump, loss):
     """Return all that is told of a capture."""
-    return np.concatenate([found, np.stack([jump, loss])])
+    return np.concatenate([errors, np.stack([jump, loss])])
 
 
 @batched("(8),(8)->(3)")

@@ -132,9 +132,9 @@ class Release(Happening):
         return carrier._replace(chi_B=chi_B, M=M, q_IB=q_IB, P_B=P_B, r_I=r_I, p_I=p_I)
 
     def _put(self, x: tuple[Any, ...], carrier: BodyState, cargo: BodyState) -> tuple[Any, ...]:
-        found = list(x)
-        found[self._carrier], found[self._cargo] = carrier, cargo
-        return tuple(found)
+        states = list(x)
+        states[self._carrier], states[self._cargo] = carrier, cargo
+        return tuple(states)
 
 
 def _rider(carrier: BodyState, cargo: BodyState) -> tuple[Array, ...]:

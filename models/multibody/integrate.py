@@ -112,13 +112,13 @@ def solve(
 
     y, kept = np.concatenate(x), [np.concatenate(x)]
     for start, end in zip([t[0], *stops], [*stops, t[-1]], strict=True):
-        wanted = t[(t > start) & (t <= end)]
+        times_here = t[(t > start) & (t <= end)]
         run = solve_ivp(
-            _inside(rate, start, end), (start, end), y, method, t_eval=np.union1d(wanted, end), rtol=rtol, atol=atol
+            _inside(rate, start, end), (start, end), y, method, t_eval=np.union1d(times_here, end), rtol=rtol, atol=atol
         )
         if not run.success:
             raise RuntimeError(f"{method} gave up at {run.t[-1]:g} s: {run.message}")
-        kept += list(run.y.T[: len(wanted)])
+        kept += list(run.y.T[: len(times_here)])
         y = np.concatenate(normalize(tree, TreeState(*np.split(run.y[:, -1], sizes))))
     states = (np.stack(rows) for rows in zip(*(np.split(row, sizes) for row in kept), strict=True))
     return Flight(t, normalize(tree, TreeState(*states)))

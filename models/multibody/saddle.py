@@ -83,9 +83,9 @@ def system(
         row = np.zeros((V.shape[1], B, 6))
         row[:, child], row[:, parent] = V.T @ X_child, -V.T @ X_parent
         carried, moved = X_parent @ twists[parent], joint.type.mapping @ x.rate[mine]
-        wanted = joint.type.mapping @ rate_dot[mine] if held else np.zeros(6)
+        acceleration = joint.type.mapping @ rate_dot[mine] if held else np.zeros(6)
         rows.append(row.reshape(len(row), -1))
-        right.append(V.T @ (_cross_twist(carried, moved) + wanted))
+        right.append(V.T @ (_cross_twist(carried, moved) + acceleration))
         reactions.append(V)
         if not held:
             B1[child] += X_child.T @ (joint.type.mapping @ effort[mine])

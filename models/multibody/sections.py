@@ -101,12 +101,12 @@ def tree(
             dq = dual_quaternion.mul(shift(body.joint_m, body.joint_q), shift(body.origin_m))
             inertia[body.on] = spatial.combine(inertia[body.on], spatial.transform_inertia(dq, inertia[name]))
     moving = {name: body for name, body in bodies.items() if body.joint != FIXED}
-    made = [_body(BASE, inertia[BASE])]
+    tree_bodies = [_body(BASE, inertia[BASE])]
     for name, body in moving.items():
-        made += [Body(f"{name}_cross", 0.0)] if body.joint == "universal" else []
-        made.append(_body(name, inertia[name]))
+        tree_bodies += [Body(f"{name}_cross", 0.0)] if body.joint == "universal" else []
+        tree_bodies.append(_body(name, inertia[name]))
     joints = [joint for name, body in moving.items() for joint in _joints(name, body)]
-    return Tree(made, joints, [Frame(name, spot.on, shift(spot.at_m)) for name, spot in spots.items()])
+    return Tree(tree_bodies, joints, [Frame(name, spot.on, shift(spot.at_m)) for name, spot in spots.items()])
 
 
 def _body(name: str, M: Array) -> Body:
@@ -118,24 +118,24 @@ def _body(name: str, M: Array) -> Body:
 def _joints(name: str, body: HungBody) -> list[Joint]:
     """Return the joint of a body; of a universal one two, about x and then about y."""
     at, back, kind = shift(body.joint_m, body.joint_q), shift(-np.array(body.origin_m)), KINDS[body.joint]
-    made = {"stiffness": column(body.stiffness), "damping": column(body.damping)}
+    properties = {"stiffness": column(body.stiffness), "damping": column(body.damping)}
     if body.limits is not None:
         scale = np.pi / 180.0 if kind == "R" else 1.0
-        made |= {"limits": tuple(scale * x for x in body.limits), "stop": column(body.stop_stiffness)}
+        properties |= {"limits": tuple(scale * x for x in body.limits), "stop": column(body.stop_stiffness)}
     if body.joint != "universal":
-        return [Joint(name, kind, body.on, name, at, back, **made)]
+        return [Joint(name, kind, body.on, name, at, back, **properties)]
     cross, (x, y) = f"{name}_cross", (shift((0.0, 0.0, 0.0), q) for q in (ONTO_X, ONTO_Y))
-    first = Joint(cross, kind, body.on, cross, dual_quaternion.mul(at, x), x, **made)
-    return [first, Joint(name, kind, cross, name, y, dual_quaternion.mul(back, y), **made)]
+    first = Joint(cross, kind, body.on, cross, dual_quaternion.mul(at, x), x, **properties)
+    return [first, Joint(name, kind, cross, name, y, dual_quaternion.mul(back, y), **properties)]
 
 
 def scaled(nominal: Tree, scales: Mapping[str, Array]) -> Tree:
     """Return a tree with masses and inertias multiplied, one factor per trial and body."""
-    made = []
+    bodies = []
     for body in nominal.bodies:
         scale = np.asarray(scales.get(body.name, 1.0))
-        made.append(Body(body.name, scale * body.mass, scale[..., None, None] * body.J_com, body.r_g))
-    return Tree(made, nominal.joints, nominal.frames)
+        bodies.append(Body(body.name, scale * body.mass, scale[..., None, None] * body.J_com, body.r_g))
+    return Tree(bodies, nominal.joints, nominal.frames)
 
 
 def scales(draws: Draws, names: Any, percent: Any) -> dict[str, Array]:

@@ -61,18 +61,18 @@ class Tree:
         """The joints from the root outwards, depth first; link i + 1 is `links[i]`."""
         starts_gamma = np.cumsum([0, *(len(joint.type.zero) for joint in self.joints)]).tolist()
         starts_rate = np.cumsum([0, *(len(joint.type.free) for joint in self.joints)]).tolist()
-        found: list[Link] = []
+        links: list[Link] = []
         waiting = [(self.root, 0)]
         while waiting:
             body, number = waiting.pop()
             if body != self.root:
                 j = self._inboard[body]
                 ends = tuple(starts_gamma[j : j + 2]), tuple(starts_rate[j : j + 2])
-                found.append(Link(self.joints[j].kind, number, j, body, *ends))
-                number = len(found)
+                links.append(Link(self.joints[j].kind, number, j, body, *ends))
+                number = len(links)
             outboard = [joint.child for joint in self.joints if joint.parent == self.body_names[body]]
             waiting += [(self.body_names.index(child), number) for child in reversed(outboard)]
-        return tuple(found)
+        return tuple(links)
 
     @functools.cached_property
     def _inboard(self) -> dict[int, int]:

@@ -106,8 +106,8 @@ def _improvement(links: tuple[Link, ...], prescribed: Flags) -> Callable[..., An
         ]
         bias = -dual_quaternion.transform_twist(dq_CJ, np.stack(open_by, -2)) if links else np.zeros((0, 6))
         start, end = Node(X_start, axes), node(links, poses, axes)
-        found = solve_tree(links, prescribed, A, s, start, end, bias, drive, np.zeros(D))
-        return x + _momentum(change, found.xi), *found[2:]
+        solution = solve_tree(links, prescribed, A, s, start, end, bias, drive, np.zeros(D))
+        return x + _momentum(change, solution.xi), *solution[2:]
 
     ins = ((B, 8), (B, 6), (B, 6), (B, 6, 6), (B,), (J, 8), (J, 8), (J, 6, 6), (6, D), (D,))
     return assembled(improvement, B, ins, ((B, 6), (B, 6), (J, 6)))
@@ -215,14 +215,14 @@ class VariationalTree:
         poses, turn = _end(y.dq_IC, x, parts.inertias, parts.masses)
         p = p + (2.0 / h) * (on_bodies + turn)
         there, gamma = parts.node(poses), parts.coordinates(poses, y.gamma)
-        found = self._last_kick(p, there, gamma, rate_half, first, h)
+        kick = self._last_kick(p, there, gamma, rate_half, first, h)
         for _ in range(PASSES[self.order] if load else 0):
             assert load is not None
-            guess = self.read(BodyStates(poses, found.xi, gamma, y.before, y.after))
-            found = self._last_kick(p, there, gamma, rate_half, load(t + h - INSIDE * h, guess), h)
-        after, before = self._reactions(f_start * (4.0 / h**2)), self._reactions(found.on_children * (2.0 / h))
-        end = self._lost(BodyStates(poses, found.xi, gamma, before, after), x)
-        return Motion(end, x, f_start, found.on_children)
+            guess = self.read(BodyStates(poses, kick.xi, gamma, y.before, y.after))
+            kick = self._last_kick(p, there, gamma, rate_half, load(t + h - INSIDE * h, guess), h)
+        after, before = self._reactions(f_start * (4.0 / h**2)), self._reactions(kick.on_children * (2.0 / h))
+        end = self._lost(BodyStates(poses, kick.xi, gamma, before, after), x)
+        return Motion(end, x, f_start, kick.on_children)
 
     # Derivatives, in the error state (dxi, dgamma, dtwist, drate): p = p^ exp(dxi/2) of the base body; of a spherical
     # joint q = q^ exp(dgamma/2).
@@ -264,11 +264,11 @@ class VariationalTree:
         if not (load or self.tree.elastic or any(self.held)):
             return Load(), 0.0, 0.0, y.gamma
         x = self.read(y)
-        given = load(t + INSIDE * h, x) if load else Load()
-        if np.any(given.rate_dot) and not any(self.held):
+        first = load(t + INSIDE * h, x) if load else Load()
+        if np.any(first.rate_dot) and not any(self.held):
             raise InputError("load: rate_dot is for prescribed joints; name them in VariationalTree(prescribed=...)")
-        rate_half = x.rate + 0.5 * h * given.rate_dot
-        return given, given.effort + springs.passive(self.tree, x), rate_half, self._led(x.gamma, rate_half, h)
+        rate_half = x.rate + 0.5 * h * first.rate_dot
+        return first, first.effort + springs.passive(self.tree, x), rate_half, self._led(x.gamma, rate_half, h)
 
     def _led(self, gamma: Array, rate_half: Array, h: float) -> Array:
         """Return the coordinates after h at given rates; only those of prescribed joints count."""
@@ -286,9 +286,9 @@ class VariationalTree:
         """Solve for the increments of all bodies and the wrenches (times h^2/4) that close the joints at the end."""
         parts, target, x = self.bodies, 0.5 * h * p, 0.5 * h * y.twist_C
         improve, (X, axes) = _improvement(self.tree.links, self.held), parts.node(y.dq_IC)
-        given = parts.inertias, parts.masses, proximal, parts.joints[1], X, axes, drive
+        constants = parts.inertias, parts.masses, proximal, parts.joints[1], X, axes, drive
         for _ in range(ITERATIONS):
-            x, *wrenches = improve(y.dq_IC, x, target, *given)
+            x, *wrenches = improve(y.dq_IC, x, target, *constants)
         return x, *wrenches
 
     def _last_kick(self, p: Array, there: Node, gamma: Array, rate_half: Array, load: Load, h: float) -> Solution:

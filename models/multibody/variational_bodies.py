@@ -145,21 +145,21 @@ class SeparateBodies:
     def gaps(self, poses: Array) -> Array:
         """Return how far the joints are open (..., J, 6) in distal axes, by link, prescribed ones not counted."""
         proximal, distal = self.joints
-        found = [
+        gaps = [
             gap(link.kind, False)(
                 poses[..., link.parent, :], poses[..., i + 1, :], proximal[..., i, :], distal[..., i, :]
             )
             for i, link in enumerate(self.tree.links)
         ]
-        return np.stack(found, -2) if found else np.zeros((*poses.shape[:-2], 0, 6))
+        return np.stack(gaps, -2) if gaps else np.zeros((*poses.shape[:-2], 0, 6))
 
     def proximal(self, gamma: Array, prescribed: Sequence[bool]) -> Array:
         """Return the proximal frames in the parents (..., J, 8), prescribed ones moved to where they lead."""
         rows = [self.joints[0][..., i, :] for i in range(len(self.tree.links))]
         for i, link in enumerate(self.tree.links):
             if prescribed[i]:
-                wanted = KINDS[link.kind].pose(gamma[..., slice(*link.gamma)])
-                rows[i] = dual_quaternion.mul(rows[i], wanted)
+                turn = KINDS[link.kind].pose(gamma[..., slice(*link.gamma)])
+                rows[i] = dual_quaternion.mul(rows[i], turn)
         return stack(rows) if any(prescribed) else self.joints[0]
 
     def wrenches(self, wrench: Array) -> Array:

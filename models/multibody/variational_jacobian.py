@@ -155,8 +155,8 @@ def next_node(method: VariationalTree, before: Motion, after: Motion, along: Seq
     A, N, _, _ = body_maps(after.x, parts.inertias, parts.masses, h)
     _, _, P, Q = body_maps(before.x, parts.inertias, parts.masses, h)
     f = after.f_start + 0.5 * h * before.f_end
-    given = A, start.X, end.X, end.axes, before.end.twist_C, f, *_efforts(method, before.end, h), 0.5 * h * h
-    factors = factoring(links, method.held, False)(*given)[:8]
+    inputs = A, start.X, end.X, end.axes, before.end.twist_C, f, *_efforts(method, before.end, h), 0.5 * h * h
+    factors = factoring(links, method.held, False)(*inputs)[:8]
     return sweep_nodes(links)(*along, 0.5 * h * P + N, -0.5 * h * Q, start.X, end.X, end.axes, *factors)
 
 

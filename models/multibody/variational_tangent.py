@@ -141,11 +141,11 @@ def factoring(links: tuple[Link, ...], prescribed: Flags, end: bool) -> Callable
             d, mine = link.rate[1] - link.rate[0], slice(*link.rate)
             S, X = axes[..., mine], X_end[..., i, :, :]
             turns[link.joint] = Z = turn(d)(X, chi[..., link.parent, :], S)
-            more, *pieces[link.joint] = _factor(d, prescribed[i], end)(
+            carried, *pieces[link.joint] = _factor(d, prescribed[i], end)(
                 matrix[i + 1], X_start[..., i, :, :], X, S, Z, f[..., i, :],
                 by_gamma[..., mine, :], by_rate[..., mine, :], part,
             )  # fmt: skip
-            matrix[link.parent] = matrix[link.parent] + more
+            matrix[link.parent] = matrix[link.parent] + carried
         if not links:
             return _inverse(matrix[0]), *(np.zeros(core) for core in outs[1:])
         axis = (-1, -2, -2, -1, -2, -2, -2)
@@ -190,12 +190,12 @@ def _solve(links: Any, s: Any, gamma: Any, rate: Any, effort: Any, X: Any, axes:
     part, y = Factors(*factors), _blanks(len(links))
     for i, link in reversed(list(enumerate(links))):
         d, mine = link.rate[1] - link.rate[0], slice(*link.rate)
-        more, y[i] = _up(d)(
+        carried, y[i] = _up(d)(
             s[i + 1], gamma[..., mine, :], rate[..., mine, :], effort[..., mine, :], X[0][..., i, :, :],
             part.pushed[..., mine], part.answer[..., mine, :], part.turned[..., mine],
             part.by_gamma[..., mine, :], part.by_rate[..., mine, :], part.by_effort[..., mine, :],
         )  # fmt: skip
-        s[link.parent] = s[link.parent] + more
+        s[link.parent] = s[link.parent] + carried
     xi, own = [_product(part.base, s[0])], _blanks(len(links))
     for i, link in enumerate(links):
         mine = slice(*link.rate)
@@ -213,8 +213,8 @@ def sweep(links: tuple[Link, ...]) -> Callable[..., Any]:
     """Return the function that moves `Directions` over a step: (xi, gamma, chi, rate) after it."""
     B, J, D = len(links) + 1, len(links), max((link.rate[1] for link in links), default=0)
 
-    def swept(xi, gamma, chi, rate, effort, kick, kick_end, half_M, N, P, Q, X_start, X_end, axes, *given):
-        first, last, Z = given[:8], given[8:16], given[16]
+    def swept(xi, gamma, chi, rate, effort, kick, kick_end, half_M, N, P, Q, X_start, X_end, axes, *factors):
+        first, last, Z = factors[:8], factors[8:16], factors[16]
         s = [
             _sum_of_products(half_M[..., i, :, :], chi[..., i, :, :], N[..., i, :, :], xi[..., i, :, :])
             for i in range(B)

@@ -90,8 +90,8 @@ def _seen(dq_IS, dq_IT, sigmas):
     dq_ST = dual_quaternion.mul(dual_quaternion.conj(dq_IS), dq_IT)
     r_S = dual_quaternion.to_pose(dq_ST)[1]
     facing = -(quaternion.rotate(dq_ST[:4], array([1.0, 0.0, 0.0])) @ r_S) / maximum(np.sqrt(r_S @ r_S), 1e-9)
-    more = 1.0 + 0.5 * sigmas[6] * (1.0 - facing)
-    return dq_ST, r_S, more * _attitude_sigma(r_S, sigmas[2:]), more * position_sigma(r_S, sigmas[:2])
+    growth = 1.0 + 0.5 * sigmas[6] * (1.0 - facing)
+    return dq_ST, r_S, growth * _attitude_sigma(r_S, sigmas[2:]), growth * position_sigma(r_S, sigmas[:2])
 
 
 @batched("(8),(8),(7),(2),(3),(8)->(8),()")
