@@ -30,7 +30,7 @@ NAT = np.iinfo(np.int64).min
 
 
 @dataclass
-class Clock:
+class LogClock:
     """The stamps of one time column, or the row number over a rate."""
 
     unit: TimeUnit

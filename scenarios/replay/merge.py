@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.scenarios.logs.clock import LOOKAHEAD, Clock, origin
+from gnc.scenarios.logs.clock import LOOKAHEAD, LogClock, origin
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Chunk, Table, check_columns, readable
 from gnc.scenarios.replay.config import Log
 from gnc.scenarios.replay.stream import Measurements, Stream
@@ -97,14 +97,14 @@ def _with_tail(tail: Chunk | None, chunk: Chunk) -> Chunk:
     return {name: np.concatenate([tail[name], column]) for name, column in chunk.items()}
 
 
-def clock_of(source: Any, log: Log) -> tuple[str | None, Clock]:
+def clock_of(source: Any, log: Log) -> tuple[str | None, LogClock]:
     """Return the time column of a quantity, if it has one, and its clock."""
     rate_hz = source.rate_hz or log.rate_hz
     name = source.time or (None if rate_hz and not log.time else log.time)
     if name is None and rate_hz is None:
         raise InputError("log.time is missing; name the column of the stamps, or give a rate_hz")
     unit = source.time_unit or log.time_unit
-    return name, Clock(unit, log.reorder_s, None if name else rate_hz)
+    return name, LogClock(unit, log.reorder_s, None if name else rate_hz)
 
 
 def common_origin(feeds: Sequence[Feed]) -> int:

@@ -16,7 +16,7 @@ from gnc.errors import InputError
 from gnc.estimators.motion_fit import Poses
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro
-from gnc.scenarios.logs.clock import Clock
+from gnc.scenarios.logs.clock import LogClock
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log, pick
 from gnc.scenarios.replay import filter_config, quantities
 from gnc.scenarios.replay.config import Replay, Start
@@ -272,7 +272,7 @@ class _Wiring:
         self._config, self._tables, self._dropped = config, tables, dropped
         self.streams: list[Stream] = []
         self._by_table: dict[int, tuple[Table, list[Stream], dict[int, str | None]]] = {}
-        self._clocks: dict[tuple[int, str | None, Any, Any], Clock] = {}
+        self._clocks: dict[tuple[int, str | None, Any, Any], LogClock] = {}
 
     def add(self, name: str, source: Any, quantity: Quantity, coasts: bool = False) -> Stream:
         """Add a stream of the log."""

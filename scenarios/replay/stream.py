@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.scenarios.logs.clock import LATE, NO_STAMP, WILD, Clock
+from gnc.scenarios.logs.clock import LATE, NO_STAMP, WILD, LogClock
 from gnc.scenarios.replay.quantities import FINE, SATURATED, Quantity
 from gnc.scenarios.replay.sensor_config import Source
 
@@ -45,7 +45,7 @@ class Stream:
     name: str
     source: Source
     quantity: Quantity
-    clock: Clock
+    clock: LogClock
     gap_steps: float
     dropped: Dropped
     coasts: bool = False  # saturated rows are kept as not valid
