@@ -12,7 +12,7 @@ from gnc.scenarios.replay import plausibility, score, tuning
 from gnc.scenarios.replay.imu_run import ImuRunner
 from gnc.scenarios.replay.motion_filters import Moving
 from gnc.scenarios.replay.session import Session
-from gnc.scenarios.replay.stream import Stream
+from gnc.scenarios.replay.stream import LogStream
 
 DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad norm", "repeated", "before start")
 MOST = 0.5  # of a sensor's measurements: from there on their refusal is a failure
@@ -59,11 +59,11 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     }
 
 
-def _name(stream: Stream) -> str:
+def _name(stream: LogStream) -> str:
     return stream.name.removeprefix("sensors.")
 
 
-def _data(stream: Stream) -> dict[str, Any]:
+def _data(stream: LogStream) -> dict[str, Any]:
     counts = stream.counts
     return {
         "rows": counts["rows"],

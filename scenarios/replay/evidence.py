@@ -15,7 +15,7 @@ import numpy as np
 
 from gnc import dual_quaternion, quaternion
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.stream import LogStream, Measurements
 
 Array = Any
 
@@ -27,7 +27,7 @@ FEWEST = 10  # differences below which nothing is said
 class Evidence:
     """Collects the first rows of every stream and those at rest, and the span of all."""
 
-    def __init__(self, config: Replay, streams: Sequence[Stream]) -> None:
+    def __init__(self, config: Replay, streams: Sequence[LogStream]) -> None:
         sections: dict[str, Any] = {f"sensors.{s.name}": s for s in config.sensors} | {"truth": config.truth}
         self.config, self.streams = config, streams
         self.sections = [sections.get(stream.name) for stream in streams]

@@ -22,7 +22,7 @@ from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.sensor_config import Aiding
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.stream import LogStream, Measurements
 from gnc.scenarios.replay.ticks import SAME_S
 
 REST_STEP_S = 0.1  # between two zero velocities
@@ -175,7 +175,7 @@ def _place(c: Channel, m: Measurements) -> Array | None:
 class Pairing:
     """Puts gyro and accelerometer together, and tells when the body rests: blocks in, blocks out."""
 
-    def __init__(self, replay: config.Replay, streams: Sequence[Stream]) -> None:
+    def __init__(self, replay: config.Replay, streams: Sequence[LogStream]) -> None:
         (gyro, acc), (self._gyro, self._acc, *_) = driving(replay), streams
         self._blind = replay.filter.kind == "imu"  # goes on without an accelerometer
         self._turns = np.array(gyro.q_BS), np.array(acc.q_BS)

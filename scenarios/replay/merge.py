@@ -15,7 +15,7 @@ from gnc.errors import InputError
 from gnc.scenarios.logs.clock import LOOKAHEAD, LogClock, origin
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Chunk, Table, check_columns, readable
 from gnc.scenarios.replay.config import Log
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.stream import LogStream, Measurements
 
 Array = Any
 
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 class Feed:
     """A table and the streams that are read from it."""
 
-    def __init__(self, table: Table, streams: Sequence[Stream], stamps: dict[int, str | None]) -> None:
+    def __init__(self, table: Table, streams: Sequence[LogStream], stamps: dict[int, str | None]) -> None:
         self.table, self.streams, self._stamps = table, streams, stamps
         names = [name for s in streams for name in (*s.quantity.columns, *([s.source.valid] if s.source.valid else []))]
         self._numbers, self._times = list(dict.fromkeys(names)), list(dict.fromkeys(n for n in stamps.values() if n))
@@ -112,7 +112,7 @@ def common_origin(feeds: Sequence[Feed]) -> int:
     return min([found for feed in feeds if (found := feed.origin_ns()) is not None], default=0)
 
 
-def blocks(feeds: Sequence[Feed], streams: Sequence[Stream], origin_ns: int) -> Iterator[Block]:
+def blocks(feeds: Sequence[Feed], streams: Sequence[LogStream], origin_ns: int) -> Iterator[Block]:
     """Read all tables to their ends."""
     while any(not feed.done for feed in feeds):
         min((feed for feed in feeds if not feed.done), key=lambda feed: feed.frontier).pull(origin_ns)

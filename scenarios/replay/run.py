@@ -16,7 +16,7 @@ from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stepper import MOST, Passed, Stepper
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.stream import LogStream, Measurements
 from gnc.scenarios.replay.ticks import SAME_S, Span, Ticker, at, cut
 from gnc.trees import mapped
 
@@ -33,7 +33,7 @@ class Runner:
         self,
         filter_: Driven,
         channels: Sequence[Channel],
-        streams: Sequence[Stream],
+        streams: Sequence[LogStream],
         results: Results,
         starter: Starter,
         log: Log,

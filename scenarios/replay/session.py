@@ -34,7 +34,7 @@ from gnc.scenarios.replay.run import OWN_PATIENCE, Runner
 from gnc.scenarios.replay.sensors import Channel, Model, channel
 from gnc.scenarios.replay.smoothing import SmoothingRunner
 from gnc.scenarios.replay.start import Starter
-from gnc.scenarios.replay.stream import Dropped, Stream
+from gnc.scenarios.replay.stream import Dropped, LogStream
 from gnc.scenarios.replay.truth import Track
 
 Array = Any
@@ -50,7 +50,7 @@ class Session:
 
     config: Replay
     feeds: list[Feed]
-    streams: list[Stream]  # of the driver, the channels, the truth
+    streams: list[LogStream]  # of the driver, the channels, the truth
     channels: list[Channel]  # sensors that correct; a gyro that drives is not among them
     filter: Driven
     results: Results
@@ -204,7 +204,7 @@ def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Sequence[Poses] 
 
 
 def _runner(
-    config: Replay, filter_: Any, correcting: list[Channel], streams: list[Stream], results: Results, folder: Path
+    config: Replay, filter_: Any, correcting: list[Channel], streams: list[LogStream], results: Results, folder: Path
 ) -> Runner | ImuRunner:
     """Return what takes the log through the filter."""
     chosen = config.filter
@@ -270,17 +270,17 @@ class _Wiring:
 
     def __init__(self, config: Replay, tables: dict[str, Table], dropped: Dropped) -> None:
         self._config, self._tables, self._dropped = config, tables, dropped
-        self.streams: list[Stream] = []
-        self._by_table: dict[int, tuple[Table, list[Stream], dict[int, str | None]]] = {}
+        self.streams: list[LogStream] = []
+        self._by_table: dict[int, tuple[Table, list[LogStream], dict[int, str | None]]] = {}
         self._clocks: dict[tuple[int, str | None, Any, Any], LogClock] = {}
 
-    def add(self, name: str, source: Any, quantity: Quantity, coasts: bool = False) -> Stream:
+    def add(self, name: str, source: Any, quantity: Quantity, coasts: bool = False) -> LogStream:
         """Add a stream of the log."""
         log = self._config.log
         table = pick(self._tables, source.table, f"{name}.table")
         column, clock = clock_of(source, log)
         clock = self._clocks.setdefault((id(table), column, clock.unit, clock.rate_hz), clock)
-        stream = Stream(name, source, quantity, clock, log.gap_steps, self._dropped, coasts)
+        stream = LogStream(name, source, quantity, clock, log.gap_steps, self._dropped, coasts)
         _, streams, stamps = self._by_table.setdefault(id(table), (table, [], {}))
         streams.append(stream)
         stamps[id(clock)] = column

@@ -39,7 +39,7 @@ class Measurements(NamedTuple):
 
 
 @dataclass
-class Stream:
+class LogStream:
     """Rows in, ordered measurements out."""
 
     name: str

@@ -15,7 +15,7 @@ import numpy as np
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay.config import Log
 from gnc.scenarios.replay.sensors import Channel
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.stream import LogStream, Measurements
 from gnc.trees import Tree, mapped
 
 Array = Any
@@ -58,7 +58,7 @@ class Ticker:
     """Makes ticks of measurements; the first stream drives, with `size` numbers, if there are more than channels."""
 
     def __init__(
-        self, channels: Sequence[Channel], streams: Sequence[Stream], log: Log, interval: str, size: int
+        self, channels: Sequence[Channel], streams: Sequence[LogStream], log: Log, interval: str, size: int
     ) -> None:
         self._channels, self._log, self._interval = channels, log, interval
         self.driver = streams[0] if len(streams) > len(channels) else None

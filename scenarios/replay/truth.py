@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gnc import quaternion
-from gnc.scenarios.replay.stream import Measurements, Stream
+from gnc.scenarios.replay.stream import LogStream, Measurements
 
 Array = Any
 
@@ -24,7 +24,7 @@ SHAPES = {"truth_q_IB": (4,), "truth_r_IB": (3,), "truth_w_B": (3,), "truth_turn
 class Track:
     """The truth of a log."""
 
-    def __init__(self, stream: Stream, folder: Path) -> None:
+    def __init__(self, stream: LogStream, folder: Path) -> None:
         self._stream, self._file = stream, TemporaryFile(dir=folder)  # noqa: SIM115 - as long as the session
         self._width, self._rows = 1 + stream.quantity.size, 0
 
