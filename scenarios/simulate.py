@@ -22,14 +22,14 @@ from gnc.loop import Loop
 from gnc.scenarios.logs.attitude_recorder import AttitudeRecorder, GyroRecorder
 from gnc.scenarios.logs.log_writer import check_path, write_log
 from gnc.scenarios.logs.pose_recorder import PoseRecorder
-from gnc.scenarios.logs.recorder import Recorder
+from gnc.scenarios.logs.recorder import LogRecorder
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.world import Controls, Navigations
 from gnc.scenarios.replay.config import Replay
 
-RECORDERS: dict[type, Callable[[Any, Any, Any, float], Recorder]] = {
+RECORDERS: dict[type, Callable[[Any, Any, Any, float], LogRecorder]] = {
     AttitudeNavigation: AttitudeRecorder,
     GyroNavigation: GyroRecorder,
     TargetNavigation: PoseRecorder,
@@ -85,7 +85,7 @@ def simulate(mission: Mission, trial: int, log: Path, progress: Callable[[int, i
     return Simulated(mission.name, seed, trial, log, beside, len(columns["t_s"]), until_s, cut, note)
 
 
-def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, Recorder]:
+def _connected(mission: Mission, prepared: Prepared) -> tuple[Loop, LogRecorder]:
     """Return the loop with a recorder in place of the filter of its only flight software."""
     software = prepared.observer.software
     if len(software) != 1:

@@ -19,7 +19,7 @@ from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.models.sensors import FineSunSensor, Gyro, HorizonSensor, Magnetometer, StarTracker, VectorSensor
-from gnc.scenarios.logs.recorder import Columns, Recorder, Tap, names, one
+from gnc.scenarios.logs.recorder import Columns, LogRecorder, Tap, names, one
 
 Array = Any
 
@@ -35,7 +35,7 @@ class Step(NamedTuple):
     at_end: Columns  # what is known of its end
 
 
-class AttitudeRecorder(Recorder):
+class AttitudeRecorder(LogRecorder):
     """Takes down known torque, the wheels' momentum, the field, and the sensors with their references."""
 
     held = ("torque", "field")
@@ -126,7 +126,7 @@ class AttitudeRecorder(Recorder):
         return found | ({"inertia_sigma_kgm2": sigma[-1]} if self._extra(Inertia) else {})
 
 
-class GyroRecorder(Recorder):
+class GyroRecorder(LogRecorder):
     """Takes down the gyro, and the sensors with their references; replay begins where they first give an attitude."""
 
     def __init__(self, navigation: Any, belief: Any, sensors: Mapping[str, Any], h: float) -> None:

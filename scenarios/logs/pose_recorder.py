@@ -16,10 +16,10 @@ from gnc.estimators.pose_belief import PoseBelief
 from gnc.models.environment.falling import weight
 from gnc.models.known import centre_I
 from gnc.models.sensors import RelativePose
-from gnc.scenarios.logs.recorder import Columns, Recorder, Tap, names, one
+from gnc.scenarios.logs.recorder import Columns, LogRecorder, Tap, names, one
 
 
-class PoseRecorder(Recorder):
+class PoseRecorder(LogRecorder):
     """Takes down the camera's measurements and the chaser's pose; the filter steps from one to the next.
 
     Beside an orbit also the weight of the target where it is believed to be, which replay holds until the next one.

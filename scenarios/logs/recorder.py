@@ -93,7 +93,7 @@ class Rows:
         return tick in self._rows
 
 
-class Recorder:
+class LogRecorder:
     """The loop's navigation with a pencil: subclasses know what a filter is given, and what surrounds its sensors."""
 
     held: tuple[str, ...] = ()  # columns of known inputs
