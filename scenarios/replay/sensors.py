@@ -25,7 +25,7 @@ SHORT_TABLE_S = 7200.0  # the environment is tabulated so far ahead
 UNKNOWN_RATE_HZ = 1.0  # a sensor's rate plays no role in what a filter expects of it, but for the gyro
 
 
-class Surroundings(NamedTuple):
+class SensorSurroundings(NamedTuple):
     """The part of an environment that attitude sensors look at."""
 
     B_I: Array
@@ -111,11 +111,11 @@ def _surround(sensor: Any, quantity: Quantity, model: Model | None) -> Callable[
     if quantity.extra == 8:
         return lambda m: Observer(m.z[:, -8:])
     if quantity.extra == 3:
-        return lambda m: Surroundings(m.z[:, -3:], _unit(m.z[:, -3:]), np.zeros(len(m.t)))
+        return lambda m: SensorSurroundings(m.z[:, -3:], _unit(m.z[:, -3:]), np.zeros(len(m.t)))
     if sensor.kind == "magnetometer" and reference is not None:
         field = np.array(reference)
         wide = lambda m: np.broadcast_to(field, (len(m.t), 3))  # noqa: E731
-        return lambda m: Surroundings(wide(m), wide(m), np.zeros(len(m.t)))
+        return lambda m: SensorSurroundings(wide(m), wide(m), np.zeros(len(m.t)))
     return lambda m: None
 
 
@@ -141,15 +141,15 @@ class Model:
         named = dict(zip(("inclination", "raan", "argument", "mean_anomaly"), np.radians(angles), strict=True))
         self._orbit = KeplerOrbit(orbit.a_m, orbit.e, **named, epoch=self.epoch)
 
-    def along(self, m: Measurements) -> Surroundings:
+    def along(self, m: Measurements) -> SensorSurroundings:
         """Return the environment at each measurement."""
         from gnc.models.environment import EnvironmentTable
 
         if not len(m.t):
-            return Surroundings(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0))
+            return SensorSurroundings(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0))
         t = m.t + self.offset_s
         if self._table is None or t[0] < self._table.t_start or t[-1] > self._table.t_end:
             span = max(SHORT_TABLE_S, 1.1 * (t[-1] - t[0]))
             self._table = EnvironmentTable.along(self._orbit, duration_s=span, t_start=float(t[0]))
         env = self._table.at(t)
-        return Surroundings(env.B_I, env.sun_I, env.shadow)
+        return SensorSurroundings(env.B_I, env.sun_I, env.shadow)

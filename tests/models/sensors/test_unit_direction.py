@@ -8,7 +8,7 @@ from gnc import quaternion
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.models.sensors import FineSunSensor, Gyro, Measurement, UnitDirection, VectorSensor
 from gnc.models.states import AttitudeState
-from gnc.scenarios.replay.sensors import Surroundings
+from gnc.scenarios.replay.sensors import SensorSurroundings
 
 RNG = np.random.default_rng(31)
 
@@ -21,7 +21,7 @@ def unit(v):
 def test_h_is_the_derivative_of_the_residual_whatever_the_direction(mounted):
     q_BS = unit(RNG.standard_normal(4)) if mounted else np.array([1.0, 0.0, 0.0, 0.0])
     for q, sun in zip(unit(RNG.standard_normal((20, 4))), unit(RNG.standard_normal((20, 3))), strict=True):
-        env = Surroundings(sun, sun)
+        env = SensorSurroundings(sun, sun)
         sensor = UnitDirection(FineSunSensor(rate_hz=1.0, sigma_deg=0.1, q_BS=q_BS))
         expected, h = sensor.predict(AttitudeState(q, np.zeros(3)), env), 1e-6
         moved = [quaternion.mul(q, quaternion.exp(sign * h * e)) for e in np.eye(3) for sign in (1.0, -1.0)]

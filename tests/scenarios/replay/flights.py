@@ -28,7 +28,7 @@ from gnc.models.states import AttitudeState
 from gnc.scenarios.logs.log_writer import measured
 from gnc.scenarios.replay import account
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.sensors import Observer, Surroundings
+from gnc.scenarios.replay.sensors import Observer, SensorSurroundings
 from gnc.scenarios.replay.session import Session, connect
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
@@ -90,7 +90,7 @@ def gyro_flight(steps: int = 400) -> Flight:
         x = AttitudeState(q[k], w[k])
         field = 4e-5 * np.array([np.cos(0.01 * k), np.sin(0.01 * k), 0.5])
         direction = quaternion.rotate(quaternion.exp(np.array([0.0, 0.0, 1e-3 * k])), np.array([0.6, 0.0, 0.8]))
-        env = Surroundings(field, direction)
+        env = SensorSurroundings(field, direction)
         readings: dict[str, Any] = {}
         for name, sensor, every in (("st", tracker, 10), ("mag", magnetometer, 5), ("sun", sun, 10)):
             z = sensor.measure(x, env, rng.standard_normal(3))
@@ -195,7 +195,7 @@ def torque_flight(steps: int = 300, dipole: bool = False) -> Flight:
             told.append(belief)
             times.append(h * k)
         if k < steps - 1:
-            belief = mekf.predict(belief, tau[k], h, rho[k + 1], Surroundings(field[k], field[k]))
+            belief = mekf.predict(belief, tau[k], h, rho[k + 1], SensorSurroundings(field[k], field[k]))
     columns = {"t": h * np.arange(steps), **named("tau", tau), **named("rho", rho), **named("field", field)}
     for name, values in lists.items():
         columns |= named(name, np.array(values))
