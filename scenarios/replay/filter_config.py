@@ -16,7 +16,7 @@ Probability = Annotated[float, Field(gt=0, le=1)]
 ZERO = (0.0, 0.0, 0.0)
 
 
-class Filter(Section):
+class FilterSection(Section):
     """What all filters have; None is the filter's own default."""
 
     gate_probability: Probability = 0.999
@@ -29,7 +29,7 @@ class Filter(Section):
     ungated_s: NonNegative = Field(default=0.0, description="all measurements are let in for so long at the start")
 
 
-class GyroMekfFilter(Filter):
+class GyroMekfFilter(FilterSection):
     """Attitude and gyro bias, driven by the gyro."""
 
     kind: Literal["gyro-mekf"]
@@ -38,7 +38,7 @@ class GyroMekfFilter(Filter):
     magnetometer_walk: NonNegative | None = Field(default=None, description="[T/sqrt(s)]: estimates that bias too")
 
 
-class MekfFilter(Filter):
+class MekfFilter(FilterSection):
     """Attitude and rate by the dynamics of a body of known inertia."""
 
     kind: Literal["mekf"]
@@ -55,7 +55,7 @@ class MekfFilter(Filter):
     )
 
 
-class DqekfFilter(Filter):
+class DqekfFilter(FilterSection):
     """Pose and twist by the dynamics of a body of known inertia."""
 
     kind: Literal["dqekf"]
@@ -75,7 +75,7 @@ class DqekfFilter(Filter):
     )
 
 
-class KinematicFilter(Filter):
+class KinematicFilter(FilterSection):
     """Pose and twist of a body of which nothing is known, by a model of its motion, or driven by a gyro."""
 
     kind: Literal["dqekf-kinematic"]
@@ -96,7 +96,7 @@ class ImuFilter(Section):
     gate_probability: ClassVar[float] = 1.0  # nothing is refused: a contradiction is a magnet
 
 
-class InsFilter(Filter):
+class InsFilter(FilterSection):
     """Attitude, velocity and position, driven by gyro and accelerometer."""
 
     kind: Literal["ins"]
