@@ -22,7 +22,7 @@ from gnc.batch.program import Recorder, Rows, of_all
 from gnc.errors import InputError
 
 
-class Guard(NamedTuple):
+class TimeTest(NamedTuple):
     """A comparison that was made, and how it came out."""
 
     time: Instant
@@ -81,7 +81,7 @@ class Clock:
     h: float
     tick: int  # the number of the recorded tick
     recorder: Recorder
-    guards: list[Guard] = field(default_factory=list)
+    guards: list[TimeTest] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)  # of the inputs of every step, in their order; each with `rows`
     symbols: dict[Any, list[Any]] = field(default_factory=dict)  # of the sources, by their keys
 
@@ -135,7 +135,7 @@ class Instant:
         if not isinstance(bound, (int, float)):
             raise TypeError(f"a time that is being recorded is compared with numbers, not with {type(bound).__name__}")
         outcome = compare(self.at(self.clock.tick), bound)
-        self.clock.guards.append(Guard(self, compare, bound, outcome))
+        self.clock.guards.append(TimeTest(self, compare, bound, outcome))
         return outcome
 
     def __lt__(self, bound: Any) -> bool:

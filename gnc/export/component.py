@@ -20,7 +20,7 @@ from gnc.export.c_code import MOST_REPEATS, CUnit, literal
 from gnc.export.kernel_files import source_file, template
 from gnc.export.software import Function, Software, Variant, time_text
 from gnc.export.structs import Field
-from gnc.instant import Guard
+from gnc.instant import TimeTest
 from gnc.state_slots import most_waiting
 
 NONE = Field("none", (1,), "there is nothing")  # C has no empty structs
@@ -213,7 +213,7 @@ class Component:
         )
 
 
-def _condition(guard: Guard) -> str:
+def _condition(guard: TimeTest) -> str:
     """Return C for a comparison that came out as it did."""
     text = f"{time_text(guard.time)} {_SIGNS[guard.compare.__name__]} {literal(float(guard.bound))}"
     return text if guard.outcome else f"!({text})"
