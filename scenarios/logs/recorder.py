@@ -50,7 +50,7 @@ class Tap:
         return self._inner.update(belief, sensor, measurement, env, gated)
 
 
-class Rows:
+class LogRows:
     """Rows by tick, of which each holds some of the columns."""
 
     def __init__(self, h: float) -> None:
@@ -100,7 +100,7 @@ class LogRecorder:
 
     def __init__(self, navigation: Any, h: float) -> None:
         self.__dict__["navigation"] = navigation
-        self.rows = Rows(h)
+        self.rows = LogRows(h)
         self._truth: dict[int, Columns] = {}
         self.left_out: list[str] = []
 
