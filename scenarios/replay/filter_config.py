@@ -87,7 +87,7 @@ class KinematicFilter(FilterSection):
     )
 
 
-class ImuFilter(Section):
+class ImuFilterSection(Section):
     """Attitude from gyro, accelerometer and magnetometer (without one: heading by the gyro alone)."""
 
     kind: Literal["imu"]
@@ -96,7 +96,7 @@ class ImuFilter(Section):
     gate_probability: ClassVar[float] = 1.0  # nothing is refused: a contradiction is a magnet
 
 
-class InsFilter(FilterSection):
+class InsFilterSection(FilterSection):
     """Attitude, velocity and position, driven by gyro and accelerometer."""
 
     kind: Literal["ins"]
@@ -111,5 +111,6 @@ class InsFilter(FilterSection):
 
 
 AnyFilter: TypeAlias = Annotated[
-    ImuFilter | InsFilter | GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter, Field(discriminator="kind")
+    ImuFilterSection | InsFilterSection | GyroMekfFilter | MekfFilter | DqekfFilter | KinematicFilter,
+    Field(discriminator="kind"),
 ]

@@ -110,7 +110,7 @@ class ImuRunner:
 
     def _built(self, rows: Array, config: Replay) -> ImuFilter:
         chosen = config.filter
-        assert isinstance(chosen, filter_config.ImuFilter)
+        assert isinstance(chosen, filter_config.ImuFilterSection)
         dt = float(np.median(np.diff(rows[: min(len(rows), CHUNK), 0]))) if len(rows) > 1 else 1.0
         noise = self.noise or surveyed(rows, dt)
         self.noise = noise

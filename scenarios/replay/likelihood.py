@@ -20,7 +20,7 @@ import numpy as np
 from gnc.estimators.kalman import gate
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.driven import Driven
-from gnc.scenarios.replay.filter_config import ImuFilter
+from gnc.scenarios.replay.filter_config import ImuFilterSection
 from gnc.scenarios.replay.imu_run import ImuRunner
 from gnc.scenarios.replay.inertial import Inertial
 from gnc.scenarios.replay.results import Results
@@ -93,7 +93,7 @@ def batched(sessions: Sequence[Session], sums: Sums, trials: int) -> Runner:
     look = starter.look
     starter.look = lambda name, t, sensor, z, env: look(name, t, plain[name], z, env)  # type: ignore[method-assign]
     chosen = first.config.filter
-    assert not isinstance(chosen, ImuFilter) and isinstance(first.runner, Runner)
+    assert not isinstance(chosen, ImuFilterSection) and isinstance(first.runner, Runner)
     options: dict[str, Any] = {"interval": first.config.interval, "trials": trials}
     parts = (filter_, channels, first.runner.streams, cast(Results, sums), starter, first.config.log)
     return Runner(*parts, chosen.ungated_s, **options)

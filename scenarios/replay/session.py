@@ -153,7 +153,7 @@ def connect(log: Path, config: Replay, folder: Path, headings: tuple[Array, floa
     except BaseException:
         dropped.close(False)
         raise
-    if isinstance(config.filter, filter_config.InsFilter):
+    if isinstance(config.filter, filter_config.InsFilterSection):
         correcting = ins_channels(correcting, filter_, config.filter.rest_sigma_m_s)
     results = Results(folder, filter_, [c.name for c in correcting], track, config.output)
     runner = _runner(config, filter_, correcting, streams[: len(streams) - (track is not None)], results, folder)
@@ -208,7 +208,7 @@ def _runner(
 ) -> Runner | ImuRunner:
     """Return what takes the log through the filter."""
     chosen = config.filter
-    if isinstance(chosen, filter_config.ImuFilter):
+    if isinstance(chosen, filter_config.ImuFilterSection):
         return ImuRunner(config, results, folder)
     if chosen.kind == "ins":
         streams = [streams[0], *streams[2:]]
