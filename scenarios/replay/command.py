@@ -34,7 +34,7 @@ def replay(
     """Run a filter on recorded data: estimates, consistency, and an account of the data."""
     from gnc.config import override, read
     from gnc.scenarios import display
-    from gnc.scenarios.replay import account, folder, told
+    from gnc.scenarios.replay import account, folder, wording
     from gnc.scenarios.replay.config import Replay
     from gnc.scenarios.replay.session import connect
 
@@ -54,7 +54,7 @@ def replay(
     if as_json:
         display.tell(outcome)
     else:
-        told.tables(outcome)
+        wording.tables(outcome)
     if outcome["lost_s"] is not None or outcome["failures"]:
         raise typer.Exit(CHECK_FAILED)
 

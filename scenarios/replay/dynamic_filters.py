@@ -21,10 +21,10 @@ from gnc.models.sensors import Gyro, Measurement
 from gnc.models.sensors.interface import Sighting
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay import config, filter_config
-from gnc.scenarios.replay.driven import (
+from gnc.scenarios.replay.filter_protocol import (
     Array,
-    Driven,
     First,
+    ReplayFilter,
     Sample,
     blocks,
     first_pose,
@@ -45,7 +45,7 @@ class Field(NamedTuple):
     B_I: Array
 
 
-class Dynamic(Driven):
+class Dynamic(ReplayFilter):
     """Moved by known inputs; extra states are biases of gyros, a dipole, and the ratios of the inertia."""
 
     sample_size = 12

@@ -21,7 +21,7 @@ from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed
 from gnc.estimators.imu_smoother import smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.driven import named
+from gnc.scenarios.replay.filter_protocol import named
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.smoothing import Spool

@@ -16,7 +16,7 @@ from gnc.estimators.ins import InsFilter
 from gnc.estimators.ins_sensors import InsSensor
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay import config
-from gnc.scenarios.replay.driven import Array, Driven, First, Sample, blocks, given, named, variance
+from gnc.scenarios.replay.filter_protocol import Array, First, ReplayFilter, Sample, blocks, given, named, variance
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.quantities import Quantity
 from gnc.scenarios.replay.sensor_config import Aiding
@@ -44,7 +44,7 @@ def tells_attitude(replay: config.Replay) -> bool:
     return stated or any(s.kind in ("pose", "attitude", "vector", "magnetometer") for s in replay.sensors)
 
 
-class Inertial(Driven):
+class Inertial(ReplayFilter):
     """Driven by samples (gyro, accelerometer); extra states are gravity, lever arms and time offsets."""
 
     sample_size = 6

@@ -19,8 +19,8 @@ import numpy as np
 
 from gnc.estimators.kalman import gate
 from gnc.scenarios.replay.config import Replay
-from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.filter_config import ImuFilterSection
+from gnc.scenarios.replay.filter_protocol import ReplayFilter
 from gnc.scenarios.replay.imu_run import ImuRunner
 from gnc.scenarios.replay.inertial import Inertial
 from gnc.scenarios.replay.results import Results
@@ -86,7 +86,7 @@ def batched(sessions: Sequence[Session], sums: Sums, trials: int) -> Runner:
         Channel(c.name, stacked([s.channels[i].sensor for s in sessions]), c.quantity, c.surround)
         for i, c in enumerate(first.channels)
     ]
-    filter_: Driven = first.filter
+    filter_: ReplayFilter = first.filter
     filter_.filter = stacked([s.filter.filter for s in sessions])
     plain = {c.name: c.sensor for c in first.channels}
     starter = starter_of(first.config, filter_)

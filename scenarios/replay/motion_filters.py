@@ -15,10 +15,10 @@ from gnc.estimators.motion_models import Kind, MotionFilter
 from gnc.estimators.twist_ekf import TwistEkf
 from gnc.models.sensors import Gyro, Measurement
 from gnc.scenarios.replay import config, filter_config
-from gnc.scenarios.replay.driven import (
+from gnc.scenarios.replay.filter_protocol import (
     Array,
-    Driven,
     First,
+    ReplayFilter,
     Sample,
     blocks,
     first_pose,
@@ -33,7 +33,7 @@ SILENT = Measurement(np.zeros(3), False)
 AT_REST, NO_VELOCITY = np.zeros(6), np.zeros(3)
 
 
-class GyroDriven(Driven):
+class GyroDriven(ReplayFilter):
     """Gyro MEKF: a gyro sample moves it."""
 
     def __init__(self, chosen: filter_config.GyroMekfFilter, gyro: Gyro, common: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ class GyroDriven(Driven):
         return found | ({"magnetometer_bias": belief.magnetometer_bias} if self._biased else {})
 
 
-class Kinematic(Driven):
+class Kinematic(ReplayFilter):
     """Pose filter with white acceleration: nothing moves it but its own twist, and a gyro if there is one.
 
     The bias of `TwistEkf` is that of the measured twist: of a gyro its own, of what nothing measures the twist itself,
@@ -120,7 +120,7 @@ class Kinematic(Driven):
         return pose_columns(belief) | more | {"C": belief.C * np.outer(self._sign, self._sign)}
 
 
-class Moving(Driven):
+class Moving(ReplayFilter):
     """Pose filter by a model of the motion, of which kind and density are those that suit the log best."""
 
     recordable, fields = False, ("dq_IB",)  # the rest of the chart is made of the others

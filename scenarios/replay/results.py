@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gnc.scenarios.replay.config import Output
-from gnc.scenarios.replay.driven import Driven
+from gnc.scenarios.replay.filter_protocol import ReplayFilter
 from gnc.scenarios.replay.records import Records
 from gnc.scenarios.replay.truth import SHAPES, Track
 
@@ -28,7 +28,7 @@ class Results:
     """Writes beliefs and innovations as they come, and the truth beside the estimates at the end."""
 
     def __init__(
-        self, folder: Path, filter_: Driven, sensors: Sequence[str], track: Track | None, output: Output
+        self, folder: Path, filter_: ReplayFilter, sensors: Sequence[str], track: Track | None, output: Output
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._filter, self._sensors, self._track, self._output = folder, filter_, sensors, track, output

@@ -10,7 +10,7 @@ import numpy as np
 
 from gnc.models.sensors import Measurement
 from gnc.scenarios.replay.config import Log
-from gnc.scenarios.replay.driven import Driven
+from gnc.scenarios.replay.filter_protocol import ReplayFilter
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.sensors import Channel
@@ -31,7 +31,7 @@ class Runner:
 
     def __init__(
         self,
-        filter_: Driven,
+        filter_: ReplayFilter,
         channels: Sequence[Channel],
         streams: Sequence[LogStream],
         results: Results,

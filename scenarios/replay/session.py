@@ -20,9 +20,9 @@ from gnc.scenarios.logs.clock import LogClock
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log, pick
 from gnc.scenarios.replay import filter_config, quantities
 from gnc.scenarios.replay.config import Replay, Start
-from gnc.scenarios.replay.driven import Driven
 from gnc.scenarios.replay.dynamic_filters import ByTorque, ByWrench
 from gnc.scenarios.replay.evidence import Evidence
+from gnc.scenarios.replay.filter_protocol import ReplayFilter
 from gnc.scenarios.replay.imu_run import Imu, ImuRunner
 from gnc.scenarios.replay.inertial import Inertial, InsStarter, Pairing, tells_attitude
 from gnc.scenarios.replay.inertial import channels as ins_channels
@@ -52,7 +52,7 @@ class Session:
     feeds: list[Feed]
     streams: list[LogStream]  # of the driver, the channels, the truth
     channels: list[Channel]  # sensors that correct; a gyro that drives is not among them
-    filter: Driven
+    filter: ReplayFilter
     results: Results
     runner: Runner | ImuRunner
     track: Track | None
@@ -184,12 +184,12 @@ def _filter(config: Replay, built: dict[str, Channel], tables: dict[str, Table])
     return driven(config.filter, gyros, config.start, _motion_poses(config, built, tables))
 
 
-def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Sequence[Poses] = ()) -> Driven:
+def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Sequence[Poses] = ()) -> ReplayFilter:
     """Build the filter of a configuration; stretches of poses tell the motion, if it is not stated."""
     patience = "patience" if chosen.kind == "gyro-mekf" else "patience_s"
     common = {"gate_probability": chosen.gate_probability, patience: chosen.patience or OWN_PATIENCE}
     common |= {} if chosen.inflation is None else {"inflation": chosen.inflation}
-    made: Driven
+    made: ReplayFilter
     if chosen.kind == "gyro-mekf":
         made = GyroDriven(chosen, gyros[0], common)
     elif chosen.kind == "dqekf-kinematic":

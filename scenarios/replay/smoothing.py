@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc.estimators.smoothing import Node, State, rts
-from gnc.scenarios.replay.driven import Driven
+from gnc.scenarios.replay.filter_protocol import ReplayFilter
 from gnc.scenarios.replay.run import Runner
 from gnc.scenarios.replay.ticks import Span, cut
 from gnc.trees import mapped
@@ -133,7 +133,7 @@ def _joined(trees: Sequence[Any]) -> Any:
 
 
 def smoothed(
-    filter_: Driven, flown: Flown, following: tuple[Node, State, Array] | None
+    filter_: ReplayFilter, flown: Flown, following: tuple[Node, State, Array] | None
 ) -> tuple[State, Array, tuple[Node, State, Array]]:
     """Return parts and covariances of ticks, and what the ticks before them ask of the first.
 

@@ -13,7 +13,7 @@ from gnc.models.pose_body import PoseState
 from gnc.models.sensors import FineSunSensor, Magnetometer, RelativePose, StarTracker, UnitDirection, VectorSensor
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay.config import Start
-from gnc.scenarios.replay.driven import First
+from gnc.scenarios.replay.filter_protocol import First
 
 Array = Any
 

@@ -16,7 +16,7 @@ from gnc.batch.scalar import Scalar
 from gnc.estimators.chart import size
 from gnc.estimators.kalman import Innovation
 from gnc.models.sensors import Measurement
-from gnc.scenarios.replay.driven import Driven
+from gnc.scenarios.replay.filter_protocol import ReplayFilter
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.ticks import Ticks, at
 from gnc.trees import leaves, mapped
@@ -46,7 +46,7 @@ class Passed(NamedTuple):
 class Stepper:
     """A filter and the sensors that correct it; `trials` are candidates of one batch."""
 
-    def __init__(self, filter_: Driven, channels: Sequence[Channel], trials: int = 1) -> None:
+    def __init__(self, filter_: ReplayFilter, channels: Sequence[Channel], trials: int = 1) -> None:
         self._filter, self._channels, self._trials = filter_, channels, trials
         self._programs: dict[tuple[bool, bool], Any] = {}
         self._ticks = 0  # so far

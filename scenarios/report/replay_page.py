@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.scenarios.replay import curves, told
+from gnc.scenarios.replay import curves, wording
 from gnc.scenarios.replay.curves import AXES
 from gnc.scenarios.replay.folder import Kept, load
 from gnc.scenarios.report.page import Badge, Body, Chapter, Page, Scene, Table
@@ -36,7 +36,7 @@ def page(folder: Path) -> Page:
     shown = _scene(kept)
     story = [
         Chapter("What is in the log", "", [data]),
-        Chapter("Is the filter honest?", " ".join(told.sentences(outcome)), [sensors, *rest], curves.nis(kept)),
+        Chapter("Is the filter honest?", " ".join(wording.sentences(outcome)), [sensors, *rest], curves.nis(kept)),
         Chapter("What it estimates", RANGE, plots=plots),
         Chapter("The motion", shown.caption if shown else "", scene=shown),
     ]
@@ -50,8 +50,8 @@ def page(folder: Path) -> Page:
 def _tables(outcome: dict[str, Any]) -> list[Table]:
     """Return the tables that have something to say."""
     tables = [
-        Table("The data", told.DATA, told.data_rows(outcome)),
-        Table("Innovations", told.SENSORS, told.sensor_rows(outcome)),
+        Table("The data", wording.DATA, wording.data_rows(outcome)),
+        Table("Innovations", wording.SENSORS, wording.sensor_rows(outcome)),
     ]
     if outcome["truth"] is not None:
         tables.append(Table("Against the truth", ("metric", "value"), _truth_rows(outcome["truth"])))

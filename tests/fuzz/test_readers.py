@@ -13,7 +13,7 @@ from gnc.files import read_json, read_regular, read_text
 from gnc.models.multibody import urdf
 from gnc.scenarios.logs import array_tables
 from gnc.scenarios.logs.tables import open_log
-from gnc.scenarios.replay import told
+from gnc.scenarios.replay import wording
 from gnc.scenarios.report import results
 
 
@@ -126,6 +126,6 @@ def test_a_score_that_is_undefined_is_told(tmp_path) -> None:
     """The old code ended with a TypeError."""
     truth = dict.fromkeys(["rms_deg", "rms_m", "nees", "rms_heading_deg"]) | {"scored": 0, "times": 5}
     outcome = {"lost_s": None, "failures": [], "malformed_lines": 0, "recoveries": 0, "truth": truth, "bias": None}
-    said = told.sentences(outcome | {"warnings": [], "hints": []})
+    said = wording.sentences(outcome | {"warnings": [], "hints": []})
     assert said == ["against truth: no RMS, at 0 of 5 times"]
     json.dumps(said)

@@ -33,7 +33,7 @@ class First(NamedTuple):
     headless: bool = False  # gravity told the attitude, and nothing its heading
 
 
-class Driven(Protocol):
+class ReplayFilter(Protocol):
     """What the runner asks of a filter."""
 
     filter: Any
