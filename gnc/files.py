@@ -95,7 +95,7 @@ def explained(place: Path) -> Iterator[None]:
         raise InputError(f"{place}: {_remedy(error)}") from error
 
 
-def told(error: OSError) -> str:
+def error_line(error: OSError) -> str:
     """An error of the file system as one line with a remedy."""
     return f"{error.filename}: {_remedy(error)}" if error.filename is not None else _remedy(error)
 

@@ -17,7 +17,7 @@ import typer
 
 from gnc.blame import blamed
 from gnc.errors import DefectError, InputError, PartError
-from gnc.files import told
+from gnc.files import error_line
 
 CHECK_FAILED, BAD_INPUT, PART_FAILED, DEFECT, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
 TRACEBACK = "--traceback"
@@ -72,7 +72,7 @@ def _failed(error: BaseException, trace: bool) -> int:
     """Say whose error it is."""
     cause = blamed(error)
     if isinstance(cause, DefectError) and isinstance(error, OSError):
-        cause = InputError(told(error))
+        cause = InputError(error_line(error))
     if isinstance(cause, InputError):
         return _complain(str(cause), BAD_INPUT)
     if trace:
