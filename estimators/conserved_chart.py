@@ -6,10 +6,11 @@ errors (a, dP) the level sets of y are bent by sigma^2/t, against a belief of wi
 a bent sheet for a plane, and its NEES grows by sigma^2 t. Here the estimate moves by (a, dP) to q exp(a/2) and
 
     P' = P_1 + B(P_1) (y(P) + A(P) dP - y(P_1)),   P_1 = P + dP,   A = dy/dP = [P, w]^T,   w = J^-1 (P - rho)
-    B = [b_1 - k b_2, b_2],   b_1 = P g/(g^2 + 1000 S_11^2),   b_2 = f w_n/h + (1 - f) (w.P/|w|^2) b_1
-    k = w.P/g,   w_n = w - k P,   g = |P|^2,   h = |w_n|^2,   f = h^2/(h^2 + 1000 s^2)
+    B = [b_1 - k b_2, b_2],   b_1 = P g^3/(g^4 + 1000^2 S_11^4),   b_2 = f w_n/h + (1 - f) (w.P/|w|^2) b_1
+    k = w.P/g,   w_n = w - k P,   g = |P|^2,   h = |w_n|^2,   f = h^4/(h^4 + 1000^2 s^4)
 
-so that y is linear in dP; S = E[dA dA^T] from the covariance of dP, s that of w_n. With f = 1, B is the least change of
+and once more from there, so that y is linear in dP: what is left of its bend has one sign at every correction and adds
+up. S = E[dA dA^T] from the covariance of dP, s that of w_n. With f = 1, B is the least change of
 momentum that changes y, length first, then of the energy what is not along P. S and s let go of a gradient that is
 known to less than a 1000^(1/4)-th of itself: of both, in a rate not yet known; of one, in a spin about a principal axis
 and of a round body. The one that is kept there, with f = 0, is the energy: the frequency of such a spin is
@@ -34,6 +35,7 @@ from gnc.linalg import array, identity, inv3
 DAMPING = 1000.0
 ROUND = 1e-12  # added to S, as a part of itself and of G: a sphere has no second constant
 SMALLEST = 1e-200  # stands for zero in a denominator
+PULLS = 2  # Newton steps to y: one leaves the square of the bend
 ITERATIONS = 8  # of `conserved_error`: each leaves about |dP|/|P| of what was left
 
 Array = Any
@@ -58,6 +60,12 @@ def slack(P, C_P, J_inverse):
     return array([[length + ROUND * (length + P @ P), first], [first, mixed + ROUND * (mixed + w @ w)]])
 
 
+def _held(square, variance):
+    """Return 1/square where a gradient of that square is known, fading to zero where its variance is not small."""
+    known, unknown = square * square, DAMPING * variance * variance
+    return square * known / maximum(known * known + unknown * unknown, SMALLEST)
+
+
 def _pull(A, S):
     """Return B (3, 2)."""
     P, w = A
@@ -65,8 +73,7 @@ def _pull(A, S):
     along = (w @ P) / maximum(g, SMALLEST)
     rest = w - along * P
     h, s = rest @ rest, S[1, 1] - 2.0 * along * S[0, 1] + along * along * S[0, 0]
-    length = P * (g / maximum(g * g + DAMPING * S[0, 0] * S[0, 0], SMALLEST))
-    held = h / maximum(h * h + DAMPING * s * s, SMALLEST)
+    length, held = P * _held(g, S[0, 0]), _held(h, s)
     energy = held * rest + ((1.0 - h * held) * (w @ P) / maximum(w @ w, SMALLEST)) * length
     return array([length - along * energy, energy]).T
 
@@ -74,7 +81,9 @@ def _pull(A, S):
 @batched("(3),(2),(3),(3,3),(2,2)->(3)")
 def pulled(P, y, rho, J_inverse, S):
     """Return the momentum near P whose constants are y."""
-    return P + _pull(slope(P, rho, J_inverse), S) @ (y - constants(P, rho, J_inverse))
+    for _ in range(PULLS):
+        P = P + _pull(slope(P, rho, J_inverse), S) @ (y - constants(P, rho, J_inverse))
+    return P
 
 
 pulled_slopes = jacobian(pulled, ("P", "y"), value=True)

@@ -11,6 +11,8 @@ import os
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -32,7 +34,18 @@ def watch() -> None:
         os._exit = _refuse_to_end  # type: ignore[assignment]
 
 
-def refuse_replaced() -> None:
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """PartError if a user's code changes in the block what all share: the working directory, or functions of NumPy."""
+    folder = os.getcwd()
+    yield
+    if os.getcwd() != folder:
+        os.chdir(folder)
+        raise PartError("an own part", "os.chdir", "changes the directory in which results are written; leave it")
+    _refuse_replaced()
+
+
+def _refuse_replaced() -> None:
     """PartError if a user's code has replaced a function of NumPy: every flight of this process would change."""
     for (module, name), before in _known.items():
         if (now := vars(module).get(name)) is not before:

@@ -20,6 +20,10 @@ Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what 
 
 
 WRENCH = 6  # numbers of a wrench; efforts of joints may follow in a demand
+UNIT = 1e-3  # by which the length of a quaternion may be off
+ROUND_OFF = 1e-9  # of the largest element of a covariance
+LEAST_RADIUS_M = 6.3e6  # of an orbit about the Earth
+NO_NUMBER, INFINITE = "NaN", "infinite ones"
 
 
 def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
@@ -34,16 +38,34 @@ def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
         return f"{what}: expected an array (trials, {_or(sizes)}), received shape {array.shape}"
     if np.ma.is_masked(value):
         return f"{what}: expected numbers, received an array with masked ones"
-    if np.isnan(array).any():
-        return f"{what}: expected finite numbers, received NaN"
+    if not np.isfinite(array).all():
+        return f"{what}: expected finite numbers, received {NO_NUMBER if np.isnan(array).any() else INFINITE}"
     return ""
 
 
-def _rows(value: Any, arguments: tuple[Any, ...], what: str) -> str:
+def _unit(value: Any, what: str) -> str:
+    """Say whether quaternions, or the real parts of dual ones, are far from unit length."""
+    off = np.abs(np.linalg.norm(np.asarray(value, float)[..., :4], axis=-1) - 1.0)
+    return f"{what}: expected unit quaternions, received one of length off by {off.max():.2g}" * bool(
+        (off > UNIT).any()
+    )
+
+
+def _covariance(value: Any, what: str) -> str:
+    """Say whether a matrix (..., m, m) of finite numbers is none of a covariance."""
+    R = np.asarray(value, float)
+    size = np.abs(R).max(initial=0.0)
+    if (np.abs(R - np.swapaxes(R, -2, -1)) > ROUND_OFF * size).any():
+        return f"{what}: expected a covariance, received a matrix that is not symmetric"
+    negative = R.size and np.linalg.eigvalsh(R).min() < -ROUND_OFF * size
+    return f"{what}: expected a covariance, received one with negative variances" if negative else ""
+
+
+def _rows(value: Any, arguments: tuple[Any, ...], what: str, for_all: bool = True) -> str:
     """Say whether an array (..., size) has other rows than one for each trial, or one for all."""
     rows = {leaf.shape[0] for leaf in leaves(arguments) if isinstance(leaf, np.ndarray) and leaf.ndim > 1}
-    shape = np.shape(value)
-    if rows and (len(shape) > 2 or (len(shape) == 2 and shape[0] not in rows | {1})):
+    shape, fit = np.shape(value), rows | {1} if for_all else {max(rows, default=0)}
+    if rows and (len(shape) > 2 or (len(shape) == 2 and shape[0] not in fit)):
         return f"{what}: expected a row for each trial, received shape {shape}"
     return ""
 
@@ -86,7 +108,45 @@ def _load(result: Any, arguments: tuple[Any, ...]) -> str:
 
 
 def _measurement(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "z, valid") or _numbers(result[0], (), "z") or _rows(result[0], arguments, "z")
+    wrong = _pair(result, "z, valid") or _numbers(result[0], (), "z") or _rows(result[0], arguments, "z")
+    if wrong or np.shape(result[1]) in ((), (1,), np.shape(result[0])[:-1]):
+        return wrong or _numbers(result[1], (), "valid")
+    return f"valid: expected one for each trial, received shape {np.shape(result[1])}"
+
+
+def _prediction(result: Any, arguments: tuple[Any, ...]) -> str:
+    if not isinstance(result, tuple) or len(result) != 3:
+        return f"expected a tuple (z, H, R), received {_kind(result)}"
+    wrong = next(filter(None, (_numbers(part, (), name) for part, name in zip(result, "zHR", strict=True))), "")
+    H, R = np.shape(result[1]), np.shape(result[2])
+    if not wrong and (len(H) < 2 or R[-2:] != (H[-2], H[-2])):
+        return f"expected H (..., m, n) and R (..., m, m), received shapes {H} and {R}"
+    return wrong or _covariance(result[2], "R")
+
+
+def _residual(result: Any, arguments: tuple[Any, ...]) -> str:
+    return _numbers(result, (), "residual") or (
+        "residual: expected an array, received a number" * (not np.ndim(result))
+    )
+
+
+def _shared(result: Any, arguments: tuple[Any, ...]) -> str:
+    return _numbers(result, (), "command") or _rows(result, arguments, "command")
+
+
+def _path(result: Any, arguments: tuple[Any, ...]) -> str:
+    wrong = _pair(result, "r_I, v_I") or _numbers(result[0], (3,), "r_I") or _numbers(result[1], (3,), "v_I")
+    wanted = (*np.shape(arguments[0]), 3)
+    if not wrong and not np.shape(result[0]) == np.shape(result[1]) == wanted:
+        return f"expected r_I and v_I of the shape {wanted}, received {np.shape(result[0])} and {np.shape(result[1])}"
+    least = np.inf if wrong else np.linalg.norm(np.asarray(result[0], float), axis=-1).min(initial=np.inf)
+    return wrong or ("" if least > LEAST_RADIUS_M else f"r_I: {least:.4g} m is within the Earth; give metres")
+
+
+def _left_out(result: Any, arguments: tuple[Any, ...]) -> str:
+    if not isinstance(result, Mapping):
+        return f"expected a dictionary {{part: 1 where left out}}, received {_kind(result)}"
+    return next(filter(None, (_numbers(out, (), f"{name}") for name, out in result.items())), "")
 
 
 def _belief(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -94,18 +154,33 @@ def _belief(result: Any, arguments: tuple[Any, ...]) -> str:
 
 
 def _updated(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "belief, innovation")
+    wrong = _pair(result, "belief, innovation") or _belief(result[0], arguments)
+    made = None if wrong else result[1]
+    if made is None:
+        return wrong
+    missing = [name for name in ("y", "S", "nis", "used") if not hasattr(made, name)]
+    if missing:
+        return f"innovation: expected y, S, nis and used, or None, received {_kind(made)} without {missing[0]}"
+    y, S, m = np.shape(made.y), np.shape(made.S), np.shape(made.y)[-1:]
+    if not y or S[-2:] != m * 2 or any(np.shape(x) not in ((), y[:-1]) for x in (made.nis, made.used)):
+        shapes = f"{y}, {S}, {np.shape(made.nis)} and {np.shape(made.used)}"
+        return f"innovation: expected y (..., m), S (..., m, m), nis and used (...), received shapes {shapes}"
+    return ""
 
 
 def _state(result: Any, arguments: tuple[Any, ...]) -> str:
     wrong = _pair(result, "q_IB, w_B")
-    return wrong or _numbers(result[0], (4, 8), "q_IB") or _numbers(result[1], (3, 6), "w_B")
+    wrong = wrong or _numbers(result[0], (4, 8), "q_IB") or _numbers(result[1], (3, 6), "w_B")
+    return wrong or _rows(result[0], arguments, "q_IB", for_all=False) or _unit(result[0], "q_IB")
 
 
 def _reference(result: Any, arguments: tuple[Any, ...]) -> str:
     if not isinstance(result, tuple) or not result:
         return f"expected an AttitudeReference or a tuple (q_IR, w_R, wdot_R), received {_kind(result)}"
-    return _numbers(result[0], (4, 8), "q_IR") or _rows(result[0], arguments, "q_IR")
+    wrong = _numbers(result[0], (4, 8), "q_IR") or _rows(result[0], arguments, "q_IR") or _unit(result[0], "q_IR")
+    size = 3 if not wrong and np.shape(result[0])[-1] == 4 else 6
+    rest = zip(result[1:], ("w_R", "wdot_R"), strict=False)
+    return wrong or next(filter(None, (_numbers(part, (size,), name) for part, name in rest)), "")
 
 
 def _torque(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -114,23 +189,26 @@ def _torque(result: Any, arguments: tuple[Any, ...]) -> str:
 
 def _plant(result: Any, arguments: tuple[Any, ...]) -> str:
     if hasattr(result, "dq_IB") and hasattr(result, "chi_B"):
-        return _numbers(result.dq_IB, (8,), "dq_IB") or _numbers(result.chi_B, (6,), "chi_B")
+        wrong = _numbers(result.dq_IB, (8,), "dq_IB") or _numbers(result.chi_B, (6,), "chi_B")
+        return wrong or _unit(result.dq_IB, "dq_IB")
     if hasattr(result, "q_IB") and hasattr(result, "w_B"):
-        return _numbers(result.q_IB, (4,), "q_IB") or _numbers(result.w_B, (3,), "w_B")
+        wrong = _numbers(result.q_IB, (4,), "q_IB") or _numbers(result.w_B, (3,), "w_B")
+        return wrong or _unit(result.q_IB, "q_IB")
     return f"expected a NamedTuple with q_IB and w_B, or dq_IB and chi_B, received {_kind(result)}"
 
 
 METHODS: Mapping[str, Mapping[str, Returned | None]] = {  # of a slot: what must be there, and what it must return
     "craft": {"start": _plant, "step": _plant},
     "law": {"command": _demand},
-    "actuator": {"apply": _load, "share": None},
-    "sensor": {"measure": _measurement, "predict": None, "residual": None, "noise_size": None},
+    "actuator": {"apply": _load, "share": _shared},
+    "sensor": {"measure": _measurement, "predict": _prediction, "residual": _residual, "noise_size": None},
     "navigation": {"start": _belief, "state": _state, "predict": _belief, "update": _updated},
     "guidance": {"at": _reference},
-    "fdir": {"start": None, "excluded": None},
+    "fdir": {"start": None, "excluded": _left_out},
     "load": {"torque": _torque},
-    "orbit": {"at": None},
+    "orbit": {"at": _path},
 }
+INLINE = {_prediction, _residual, _left_out}  # of methods that a recording calls as it would any other
 INSTEAD = {"guidance": {"guide"}}  # methods that do in place of all others
 
 
@@ -174,7 +252,7 @@ class _Guarded:
         part, recordable = source_name(self._source), getattr(self._part, "compilable", False)
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if recording() and recordable:
+            if recording() and (recordable or check in INLINE):
                 return method(*arguments, **keywords)
             if recording():  # it may do more than compute: Python calls it at every tick
                 return python_part(f"{part}.{name}", functools.partial(plain, **keywords), *arguments)
@@ -191,7 +269,7 @@ class _Guarded:
             except Overdue:
                 raise PartError(part, name, f"no answer within {LIMIT_S:g} s (GNC_PART_LIMIT_S)") from None
             wrong = check(result, arguments)
-            if wrong and not (wrong.endswith("received NaN") and not _finite(arguments)):
+            if wrong and not (wrong.endswith((NO_NUMBER, INFINITE)) and not _finite(arguments)):
                 raise PartError(part, name, wrong)
             return result
 

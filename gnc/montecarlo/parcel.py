@@ -31,9 +31,12 @@ class Reply(NamedTuple):
 def answer(parcel: Parcel, chunk: range) -> Reply:
     """Fly a chunk, if the software of this process is that of the driver before and after."""
     _check(parcel)
-    if parcel.twice in chunk:
-        check_repeatable(parcel.flight, parcel.twice)
+    alone = check_repeatable(parcel.flight, parcel.twice) if parcel.twice in chunk else None
     results = fly(parcel.flight, np.arange(chunk.start, chunk.stop))
+    if alone is not None:
+        row = chunk.index(parcel.twice)
+        beside = {name: values[row : row + 1] for name, values in results.items()}
+        _refuse_difference(parcel.flight, parcel.twice, alone, beside, "alone")
     return Reply(results, digest(_check(parcel)))
 
 
@@ -44,13 +47,19 @@ def results_of(reply: Reply, parcel: Parcel) -> Results:
     return reply.results
 
 
-def check_repeatable(flight: Flight, trial: int) -> None:
-    """Fly one trial twice; an error if that does not give the same bits."""
+def check_repeatable(flight: Flight, trial: int) -> Results:
+    """Fly one trial twice and return its results; an error if that does not give the same bits."""
     first, second = (fly(flight, np.array([trial])) for _ in range(2))
+    _refuse_difference(flight, trial, first, second, "again")
+    return first
+
+
+def _refuse_difference(flight: Flight, trial: int, first: Results, second: Results, how: str) -> None:
+    """Refuse flights whose trials depend on anything but their numbers: on chance, or on those that fly beside them."""
     differing = [n for n in sorted(first.keys() | second.keys()) if not _same(first.get(n), second.get(n))]
     if not differing:
         return
-    message = f"not repeatable: {differing[0]} of trial {trial} differs when it is flown again"
+    message = f"not repeatable: {differing[0]} of trial {trial} differs when it is flown {how}"
     own = getattr(flight, "sources", ()) or not type(flight).__module__.startswith("gnc.")
     if own:
         remedy = "draw random numbers from gnc.noise by seed and trial, not from np.random, and keep no state in a part"
@@ -68,7 +77,9 @@ def _check(parcel: Parcel) -> Software:
 
 
 def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    return a is not None and b is not None and (a.shape, a.tobytes()) == (b.shape, b.tobytes())
+    if a is None or b is None or a.dtype.kind == "U":  # text has another width beside longer text
+        return a is not None and b is not None and a.tolist() == b.tolist()
+    return (a.shape, a.tobytes()) == (b.shape, b.tobytes())
 
 
 def _part(flight: Flight) -> str:

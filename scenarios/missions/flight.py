@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.blame import refuse_replaced
+from gnc.blame import undisturbed
 from gnc.config import override
 from gnc.config.toml_text import value_text
 from gnc.draws import Draws
@@ -230,8 +230,8 @@ def group_flown(
     keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
     record = lambda moment: history.record(moment.t, keep(prepared.observer(moment)))  # noqa: E731
     innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
-    flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
-    refuse_replaced()
+    with undisturbed():
+        flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
     note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
     code = prepared.loop.flight_code
     note |= {} if code is None else {"flight_code": code.told_of()}

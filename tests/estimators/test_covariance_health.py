@@ -16,7 +16,7 @@ from gnc.models.states import AttitudeState
 
 J = np.diag([1.0, 2.0, 3.0])
 NONE = np.zeros(3)
-SENSORS = [VectorSensor(rate_hz=10.0, r_I=r, sigma_deg=1.0) for r in ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
+DIRECTIONS = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
 START = np.array([1.0, 0.0, 0.0, 0.0])
 SIGMA = np.radians([0.1, 0.1, 0.1, 0.01, 0.01, 0.01])  # of attitude and rate at the start
 SEPARATRIX = np.array([[0.001, 0.5, 0.001], [1e-6, 0.5, -1e-6], [0.0, 0.5, 0.0]])  # [rad/s]
@@ -49,25 +49,30 @@ def least_eigenvalue(C) -> float:
     return float(np.linalg.eigvalsh(C / (sigma[..., :, None] * sigma[..., None, :])).min())
 
 
-def fly(method, w_B, steps, h=0.1, chart="usual", truth="exact"):
-    """Filter with the two sensors in turn; return the least eigenvalue seen, and the last error in sigmas."""
-    rng = np.random.default_rng(1)
+def fly(method, w_B, steps, h=0.1, chart="usual", truth="exact", sigma_deg=1.0):
+    """Filter with the two sensors in turn; return the least eigenvalue seen, the last error in sigmas, and its NEES."""
+    rng, sensors = (
+        np.random.default_rng(1),
+        [VectorSensor(rate_hz=10.0, r_I=r, sigma_deg=sigma_deg) for r in DIRECTIONS],
+    )
     errors, mekf, least = SIGMA * rng.standard_normal((len(w_B), 6)), Mekf(J, method, chart=chart), []
     belief = mekf.start(
         AttitudeState(quaternion.mul(START, quaternion.exp(errors[:, :3])), w_B + errors[:, 3:]), np.diag(SIGMA**2)
     )
     for q_IB in motion(truth, w_B, h, steps, BLOCK):
         assert np.isfinite(q_IB).all()
-        noise = np.radians(1.0) * rng.standard_normal((*q_IB.shape[:2], 3))
+        noise = np.radians(sigma_deg) * rng.standard_normal((*q_IB.shape[:2], 3))
         for k in range(len(q_IB)):
-            sensor = SENSORS[k % 2]
+            sensor = sensors[k % 2]
             belief = mekf.predict(belief, NONE, h)
             z = quaternion.inverse_rotate(q_IB[k], sensor.r_I) + noise[k]
             belief, _ = mekf.update(belief, sensor, (z, np.ones(len(w_B))))
             if k % 97 == 0:
                 least.append(least_eigenvalue(belief.C))
-    a = quaternion.log(quaternion.mul(quaternion.conj(belief.q_IB), q_IB[-1]))
-    return min(least), a / np.sqrt(np.diagonal(belief.C, axis1=-2, axis2=-1)[..., :3])
+    P_true = quaternion.inverse_rotate(q_IB[-1], w_B @ J)  # the momentum stays, and begins in inertial axes
+    d, C = mekf.error(belief, AttitudeState(q_IB[-1], np.linalg.solve(J, P_true.T).T), J)
+    nees = np.einsum("ti,ti->t", d, np.linalg.solve(C, d[..., None])[..., 0])
+    return min(least), d[:, :3] / np.sqrt(np.diagonal(C, axis1=-2, axis2=-1)[..., :3]), nees
 
 
 def test_the_covariance_stays_positive_definite_near_the_separatrix() -> None:
@@ -77,9 +82,17 @@ def test_the_covariance_stays_positive_definite_near_the_separatrix() -> None:
 
 def test_the_conserved_chart_is_honest_near_the_separatrix_where_the_usual_one_is_not() -> None:
     """False alarm: 15 errors beyond 4 sigma by chance, 1e-3. The old default lost the second trial after 257 s."""
-    least, sigmas = fly("auto", np.concatenate([SEPARATRIX, TUMBLES]), 4000, chart="conserved")
+    least, sigmas, _ = fly("auto", np.concatenate([SEPARATRIX, TUMBLES]), 4000, chart="conserved")
     assert least > 0.0 and np.abs(sigmas).max() < 4.0
     assert np.abs(fly("auto", SEPARATRIX, 4000)[1]).max() > 20.0
+
+
+def test_on_the_unstable_axis_the_momentum_is_held_on_to_though_its_direction_stays_uncertain() -> None:
+    """Of each correction the old chart left 1000 variances squared of its bend: one sign, step by step, NEES 170.
+
+    False alarm: 16 trials of 6 have a mean above 9 by chance, 1e-3.
+    """
+    assert fly("auto", np.tile(SEPARATRIX[2], (16, 1)), 8_000, chart="conserved", sigma_deg=5.0)[2].mean() < 9.0
 
 
 def test_the_truth_of_a_day_is_that_of_the_textbook() -> None:
@@ -98,17 +111,14 @@ def test_the_truth_of_a_day_is_that_of_the_textbook() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["vi4", "exact", "taylor", "rk4"])
-@pytest.mark.parametrize(
-    ("steps", "trials"), [(40_000, slice(None)), (1_000_000, [0, 1, 3, 4])], ids=["an hour", "a day"]
-)
-def test_without_process_noise_for_long(method, steps, trials) -> None:
+@pytest.mark.parametrize("steps", [40_000, 1_000_000], ids=["an hour", "a day"])
+def test_without_process_noise_for_long(method, steps) -> None:
     """Positive definite throughout, and within 4 sigma, by the conserved chart; false alarm 15 times 6e-5, 1e-3.
 
     A filter knows the attitude to 20 urad after a day, which vi4 and rk4 miss by truncation: their truth is their own.
-    On the axis itself, (0, 0.5, 0), the error leaves 4 sigma after 26 000 s: docs/limits.md.
     """
-    w_B = np.concatenate([SEPARATRIX, TUMBLES])[trials]
-    least, sigmas = fly(method, w_B, steps, chart="conserved", truth=method if method in ("vi4", "rk4") else "exact")
+    w_B = np.concatenate([SEPARATRIX, TUMBLES])
+    least, sigmas, _ = fly(method, w_B, steps, chart="conserved", truth=method if method in ("vi4", "rk4") else "exact")
     assert least > 0.0 and np.abs(sigmas).max() < 4.0
 
 

@@ -291,6 +291,7 @@ ACTS = {
     "os.close(1) if os.path.exists('/proc/self/fd/1') else None": "has closed standard output",
     "sys.stdout = None": "has closed standard output",
     "np.cross = lambda a, b: a": "replaces numpy.cross",
+    "os.chdir('/')": "changes the directory in which results are written",
     "np.linalg.norm = len": "replaces numpy.linalg.norm",
 }
 

@@ -11,8 +11,10 @@ from scipy.io import savemat
 from gnc.errors import InputError
 from gnc.files import read_json, read_regular, read_text
 from gnc.models.multibody import urdf
+from gnc.scenarios import run
 from gnc.scenarios.logs import array_tables
 from gnc.scenarios.logs.tables import open_log
+from gnc.scenarios.missions import load
 from gnc.scenarios.replay import wording
 from gnc.scenarios.report import results
 
@@ -68,6 +70,16 @@ def test_a_report_of_damaged_results_is_one_line(tmp_path, metrics, bands) -> No
         results.write(tmp_path, tmp_path / "report.html")
     assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
     assert not (tmp_path / "report.html").exists()
+
+
+def test_a_report_of_a_flight_whose_metrics_alone_are_damaged_is_one_line(tmp_path) -> None:
+    """The test above damages all that is read, of which the first tells; here the numbers can be read."""
+    run.write(load.read("pointing", ["run.duration_s=1"]).fly(1), tmp_path, False)
+    whole = json.loads((tmp_path / "metrics.json").read_text())
+    for damaged in ({}, [], 3, whole | {"checks": [1]}, whole | {"metrics": []}, whole | {"trials": "x"}):
+        (tmp_path / "metrics.json").write_text(json.dumps(damaged))
+        with pytest.raises(InputError, match=rf"{tmp_path}: results are damaged \(\w+: .*\); fly again"):
+            results.write(tmp_path, tmp_path / "report.html")
 
 
 def test_text_and_single_numbers_of_matlab_are_passed_over(tmp_path) -> None:

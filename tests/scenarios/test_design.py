@@ -42,6 +42,7 @@ def test_a_mass_makes_it_a_design_for_the_pose_and_the_file_has_all(tmp_path, ca
         ([*INERTIA, "--step-s", "0"], "gnc: --step-s: 0 is not positive"),
         ([*INERTIA, "--step-s", "1", "--input-weights", "1,0,1"], "gnc: R: not positive definite"),
         ([*INERTIA, "--step-s", "1", "--mass", "-3"], "gnc: mass: -3 is not positive"),
+        ([*INERTIA, "--step-s", "1", "--out", "lqr.csv"], "gnc: --out lqr.csv: ends with .csv; give a file that ends"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):

@@ -95,13 +95,17 @@ def test_dispersed_fields_are_in_the_table_and_explain_the_metrics(dispersed, tm
     assert {row["input.software.sat.rate_hz"] for row in rows} == {"1.0", "2.0"}
 
 
-def test_a_campaign_goes_on_from_its_directory_alone(dispersed, tmp_path, capsys):
+def test_a_campaign_goes_on_from_its_directory_alone_and_tells_what_was_damaged(dispersed, tmp_path, capsys):
     out = tmp_path / "mc"
     _, whole = campaign(capsys, dispersed, "--workers", 1, "--chunk", 3, "--out", out)
-    for path in sorted(out.glob("trials-*.nc"))[1:3]:
-        path.unlink()
-    told, again = campaign(capsys, "--resume", out, "--workers", 1)
-    assert again == whole and told["timing"]["flown_trials"] == 6
+    missing, damaged = sorted(out.glob("trials-*.nc"))[1:3]
+    missing.unlink()
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert cli.main(["monte-carlo", "--resume", str(out), "--workers", "1", "--json"]) == 0
+    told, aside = capsys.readouterr(), out / "damaged"
+    assert told.err == f"gnc: {damaged.name}: damaged; set aside in {aside}, and its trials flown again\n"
+    again = json.loads(told.out)
+    assert {key: again[key] for key in whole} == whole and again["timing"]["flown_trials"] == 6
 
 
 def test_another_configuration_is_refused_by_its_key(dispersed, tmp_path, capsys):

@@ -168,7 +168,7 @@ def test_other_laws_follow_the_reference_too_and_a_second_sensor_helps_the_filte
     assert (signals["chaser.lidar.used"].values[:, -1] > 15).all()
 
 
-def test_what_is_dispersed_differs_over_the_trials_in_one_loop_and_software_is_not_told():
+def test_what_is_dispersed_differs_over_the_trials_in_one_loop():
     ranges = {
         "craft.chaser.mass_kg": (80.0, 120.0),
         "craft.target.start.tumble_deg_s": (1.0, 4.0),

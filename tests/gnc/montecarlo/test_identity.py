@@ -123,6 +123,20 @@ def test_a_flight_that_cannot_be_repeated_is_refused(engine, tmp_path) -> None:
     assert len(list((tmp_path / "run").glob("trials-*"))) <= others and not (tmp_path / "run" / "metrics.json").exists()
 
 
+class Crowded(Walk):
+    """Ends elsewhere among others."""
+
+    def fly(self, trials):
+        found = super().fly(trials)
+        return found | {"final": found["final"] + len(trials)}
+
+
+def test_a_flight_whose_trials_depend_on_those_beside_them_is_refused(tmp_path) -> None:
+    with pytest.raises(PartError, match="Crowded.fly: not repeatable: final of trial 0 differs when it is flown alone"):
+        fly(tmp_path / "run", Crowded(total=8))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_flight_of_ours_that_cannot_be_repeated_is_a_defect(monkeypatch) -> None:
     monkeypatch.setattr(Drawing, "__module__", "gnc.somewhere")
     with pytest.raises(DefectError, match="not repeatable"):
