@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import blank
+from gnc.batch import Kernel, blank
 from gnc.errors import InputError
 from gnc.estimators.extra_states import ExtraState, Kick
 from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensitivity
@@ -128,9 +128,12 @@ class Augmentation:
                 M[..., 3 + part.start : 3 + part.stop] = -momentum_slope("full")(w_B) @ state.inertia_slope(value)
         return M
 
-    def has_bias_of(self, sensor: Any) -> bool:
-        """Tell whether the bias of a sensor is among the states."""
-        return bool(self.states) and any(state.is_bias_of(sensor) for state in self.states)
+    def kernel_of(self, sensor: Any, n: int, env: Any) -> tuple[Kernel, tuple[Array, ...]] | None:
+        """Return the sensor's kernel over n error states and its arguments, if there is one and no state changes it."""
+        if self.states and (self.changes_rate or any(state.is_bias_of(sensor) for state in self.states)):
+            return None
+        expected = getattr(sensor, "expected", None)
+        return None if expected is None else expected(n, env)
 
     def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
         """Return the sensor's prediction at its estimated bias, H over all states; without `values` if none."""

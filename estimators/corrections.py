@@ -23,7 +23,16 @@ import numpy as np
 
 from gnc.batch import Kernel, maximum, minimum, where
 from gnc.batch.layout import Layout
-from gnc.estimators.kalman import factor, gated, joseph, propagated, solve, symmetric_product, without_unused
+from gnc.estimators.kalman import (
+    factor,
+    gated,
+    joseph,
+    mirrored,
+    propagated,
+    solve,
+    symmetric_product,
+    without_unused,
+)
 from gnc.estimators.recovery import agreed, healthy, inflated, refused, watch_size
 from gnc.linalg import array, identity, zeros
 
@@ -51,10 +60,9 @@ class Space:
         """Return the layout of q, x, C, watch and idle."""
         return f"{self.state(n)},()"
 
-    def after(self, n: int, m: int, k: int | None) -> str:
-        """Return the layout of what `finished` returns for m measurements of k sensors; None: of one, without axis."""
-        each = "()" if k is None else f"({k})"
-        return f"{self.state(n)},({m},{m}),{each},{each},{each},({m},{self.errors}),({m},{m})"
+    def after(self, n: int, m: int, k: int) -> str:
+        """Return the layout of what `finished` returns for m measurements of k sensors."""
+        return f"{self.state(n)},({m},{m}),({k}),({k}),({k}),({m},{self.errors}),({m},{m})"
 
     def state(self, n: int) -> str:
         """Return the layout of q, x, C and watch."""
@@ -128,17 +136,35 @@ def doubt_kernel(space: Space, n: int, m: int) -> Kernel:
 
 
 @functools.cache
+def refusal_kernel(space: Space, n: int, m: int, columns: int) -> Kernel:
+    """Return the kernel of `doubt_kernel` with the attitude or pose before the space's own, H and R as sensors have."""
+    plain, e = doubt_kernel(space, n, m), space.errors
+
+    def refusal(C, watch, recoveries, q, *more):
+        *given, H, R, y, limits = more
+        R = mirrored(R) + space.blind(H, C) * identity(m)
+        return plain(C, watch, recoveries, *given, H[:, :e] @ space.from_inertial(q), R, y, limits)
+
+    names, ins = list(plain.layout.names), list(plain.layout.ins)
+    names.insert(3, "q")
+    ins.insert(3, (space.numbers,))
+    ins[-4] = (m, columns)
+    return Kernel(refusal, Layout(tuple(names), tuple(ins), plain.layout.outs))
+
+
+@functools.cache
 def correction_kernel(space: Space, n: int, m: int, columns: int) -> Kernel:
     """Return the kernel of an update with m measurements of a state of n numbers.
 
     limits = (gate, patience ...). Beyond the Kalman update: R grows by what H leaves out; a trial whose covariance is
-    not positive or overflows becomes NaN. It returns what `finished` does, of one sensor.
+    not positive or overflows becomes NaN. It returns q, x, C, watch, S, nis, used and refused.
     """
-    shapes = f"given,({m},{columns}),({m},{m}),({m}),(),({3 + space.limits})->{space.after(n, m, None)}"
+    shapes = f"given,({m},{columns}),({m},{m}),({m}),(),({3 + space.limits})->{space.state(n)},({m},{m}),(),(),()"
 
     @_kernel(space, n, shapes, "given H R y valid limits")
     def correct(q, x, C, watch, idle, *more):
         *given, H, R, y, valid, limits = more
+        C, R = mirrored(C), mirrored(R)
         H, R, was_good = space.own(H, n, given), R + space.blind(H, C) * identity(m), healthy(C)
         S = symmetric_product(H, C) + R
         K, _, nis, used, _ = _gained(H, R, S, C, y, [valid], limits[:1], (m,), S)
@@ -147,8 +173,8 @@ def correction_kernel(space: Space, n: int, m: int, columns: int) -> Kernel:
         q_new, x_new, reset = space.move(q, x, K @ where(took, y, zeros(m)), C, C, given)
         state = where(took, q_new, q), where(took, x_new, x), where(took, symmetric_product(reset, C_used), C)
         seen = [valid], nis, used, H, R, S, (m,)
-        *after, nis, used, out, over, R = finished(space, state, was_good, (watch, idle), seen, limits[1])
-        return *after, nis[0], used[0], out[0], over, R
+        *after, nis, used, out, _, _ = finished(space, state, was_good, (watch, idle), seen, limits[1])
+        return *after, nis[0], used[0], out[0]
 
     return correct
 
@@ -167,7 +193,7 @@ def measuring_kernel(space: Space, predict: Kernel, n: int) -> Kernel:
 
     def measure(*args):
         state, (*arguments, z, valid, limits) = args[: len(plain.ins) - 5], args[len(plain.ins) - 5 :]
-        expected, H, R = predict(args[0], *arguments)
+        expected, H, R = predict(args[0][:4], *arguments)  # a pose begins with its attitude
         y = z - expected
         return *correct(*state, H, R, y, valid, limits), y
 

@@ -36,7 +36,7 @@ from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.group_filter import MOST, GroupFilter, Readings, Ways
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.kalman import Innovation, propagate_kernel
-from gnc.estimators.pose_belief import PoseBelief, vector
+from gnc.estimators.pose_belief import PoseBelief
 from gnc.estimators.pose_inertia import deviated, inertia_slope
 from gnc.estimators.recovery import watch_size
 from gnc.estimators.wrench_noise import NOTHING, wrench_noise
@@ -209,11 +209,14 @@ class DqEkf(GroupFilter):
 
     def vector(self, belief: PoseBelief) -> Array:
         """Return (chi, extras)."""
-        return vector(belief)
+        return np.concatenate([belief.chi_B, belief.extras], axis=-1) if self.extras else belief.chi_B
 
-    def placed(self, belief: PoseBelief, q: Array, x: Array, **told: Array) -> PoseBelief:
-        """Return the belief at another pose and (chi, extras), and with other fields."""
-        return belief._replace(dq_IB=q, chi_B=x[..., :6], extras=x[..., 6:], **told)
+    def placed(
+        self, belief: PoseBelief, q: Array, x: Array, C: Array, watch: Array, idle: Array, recoveries: Array
+    ) -> PoseBelief:
+        """Return the belief at another pose and (chi, extras), with other last fields."""
+        chi_B, extras = (x[..., :6], x[..., 6:]) if self.extras else (x, belief.extras)
+        return PoseBelief(q, chi_B, extras, C, watch, idle, recoveries)
 
     def _given(self, belief: PoseBelief) -> tuple[Array, ...]:
         return (self.inertia(belief),)

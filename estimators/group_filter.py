@@ -17,8 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gnc import check
-from gnc.batch import Kernel, as_numbers
+from gnc.batch import Kernel
 from gnc.batch.choice import chosen, when
+from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.corrections import (
     Space,
     correction_kernel,
@@ -26,6 +27,7 @@ from gnc.estimators.corrections import (
     interval_kernel,
     measuring_kernel,
     moved_kernel,
+    refusal_kernel,
 )
 from gnc.estimators.kalman import Innovation, gate, innovations
 from gnc.models.parameters import between
@@ -58,13 +60,13 @@ class After(NamedTuple):
     refused: Array  # valid and beyond the gate
     H: Array  # over the group's errors in inertial axes
     R: Array
+    y: Array  # residual
 
 
 class Outcome(NamedTuple):
     """What a linearisation of an interval leads to, as `interval_kernel` returns it."""
 
     after: After
-    y: Array
     bent: Array
     d: Array
     noise: Array
@@ -91,6 +93,7 @@ class GroupFilter:
     inflation: float = 100.0
     widest: tuple[float, ...] = ()  # standard deviations up to which it is inflated
     noisy: bool = field(init=False, repr=False)  # whether something unknown acts
+    _extra: Augmentation = field(default=Augmentation(()), init=False, repr=False)
     CHARTS: ClassVar[tuple[str, ...]] = ("usual", "conserved")
 
     def __post_init__(self) -> None:
@@ -111,17 +114,17 @@ class GroupFilter:
 
         `gated=False` lets all valid measurements in, as is right while a rate is still being acquired.
         """
-        own = self._kernel_of(sensor, env)
+        own = self._extra.kernel_of(sensor, 2 * self._space.errors, env)
         if own is None:
             expected = self._expect(belief, sensor, env)
             y = sensor.residual(measurement[0], expected.z)
-            return self.corrected(belief, expected.H, expected.R, y, as_numbers(measurement[1]), gated)
+            return self.corrected(belief, expected.H, expected.R, y, measurement[1], gated)
         kernel, arguments = own
-        limits = self._limits(kernel.layout.outs[1][0], gated)
-        correct = measuring_kernel(self._space, kernel, self.size)
+        correct, limits = self._updates.get((kernel, gated)) or self._prepared(kernel, gated)
         state = self._state(belief)
-        *after, y = correct(*state, *arguments, measurement[0], as_numbers(measurement[1]), limits)
-        return self._one(belief, state[GIVEN:], After._make(after), y, limits)
+        after = correct(*(state + arguments + (measurement[0], measurement[1], limits)))  # noqa: RUF005  # quickest
+        slopes = lambda: kernel(belief[0][..., :4], *arguments)[1:]  # noqa: E731
+        return self._one(belief, after, (state, slopes, limits))
 
     def corrected(
         self, belief: Any, H: Array, R: Array, y: Array, valid: Array, gated: bool = True
@@ -129,7 +132,17 @@ class GroupFilter:
         """Correct with a residual y of derivative H and noise R."""
         kernel, limits = correction_kernel(self._space, self.size, *H.shape[-2:]), self._limits(H.shape[-2], gated)
         state = self._state(belief)
-        return self._one(belief, state[GIVEN:], After._make(kernel(*state, H, R, y, valid, limits)), y, limits)
+        return self._one(belief, (*kernel(*state, H, R, y, valid, limits), y), (state, lambda: (H, R), limits))
+
+    @functools.cached_property
+    def _updates(self) -> dict[tuple[Kernel, bool], tuple[Kernel, Array]]:
+        """Kernel and limits of an update by a sensor's own kernel, gated or not."""
+        return {}
+
+    def _prepared(self, kernel: Kernel, gated: bool) -> tuple[Kernel, Array]:
+        limits = self._limits(kernel.layout.outs[1][0], gated)
+        self._updates[kernel, gated] = made = measuring_kernel(self._space, kernel, self.size), limits
+        return made
 
     def _limits(self, m: int, gated: bool) -> Array:
         return limits_of(self.gate_probability if gated else 1.0, m, self._recovery)
@@ -138,36 +151,32 @@ class GroupFilter:
         """Return what all kernels of an update begin with."""
         return belief[0], self.vector(belief), belief.C, belief.watch, belief.idle, *self._given(belief)
 
-    def _one(
-        self, belief: Any, given: tuple[Array, ...], after: After, y: Array, limits: Array
-    ) -> tuple[Any, Innovation]:
+    def _one(self, belief: Any, after: tuple[Array, ...], given: tuple[Any, ...]) -> tuple[Any, Innovation]:
         """Return the belief after one sensor, and what was said."""
-        counts = after.C, after.watch, belief.recoveries
-        counts = self._doubted(counts, given, after, y, limits)
-        return self._placed(belief, after, counts), Innovation(y, after.S, after.nis, after.used > 0.0)
+        q, x, C, watch, S, nis, used, refused, y = after
+        counts = C, watch, belief.recoveries
+        C, watch, recoveries = when(refused > 0.0, self._refused, (counts, q, y, given), counts)
+        moved = self.placed(belief, q, x, C, watch, 0.0 * belief.idle, recoveries)
+        return moved, Innovation(y, S, nis, used > 0.0)
 
-    def _doubted(
-        self, counts: tuple[Array, ...], given: tuple[Array, ...], seen: After, y: Array, limits: Array
-    ) -> Any:
-        """Return C, watch and recoveries after a sensor, where it was refused: computed only if it was in any trial."""
-        kernel = lambda *args: doubt_kernel(self._space, self.size, y.shape[-1])(*args)  # noqa: E731
-        return when(seen.refused > 0.0, kernel, (*counts, *given, seen.H, seen.R, y, limits), counts)
+    def _refused(self, counts: tuple[Array, ...], q: Array, y: Array, given: tuple[Any, ...]) -> tuple[Array, ...]:
+        """Return C, watch and recoveries after a refusal, which `when` asks for only if there was one in any trial."""
+        state, slopes, limits = given
+        H, R = slopes()
+        kernel = refusal_kernel(self._space, self.size, *H.shape[-2:])
+        return kernel(*counts, q, *state[GIVEN:], H, R, y, limits)
 
-    def _placed(self, belief: Any, after: After, counts: tuple[Array, ...]) -> Any:
-        C, watch, recoveries = counts
-        told = {"C": C, "watch": watch, "idle": 0.0 * belief.idle, "recoveries": recoveries}
-        return self.placed(belief, after.q, after.x, **told)
-
-    def _several(
-        self, belief: Any, after: After, y: Array, sizes: tuple[int, ...], gated: bool
-    ) -> tuple[Any, list[Innovation]]:
+    def _several(self, belief: Any, after: After, sizes: tuple[int, ...], gated: bool) -> tuple[Any, list[Innovation]]:
         """Return the belief after several sensors at once, and what each said."""
-        counts, start = (after.C, after.watch, belief.recoveries), 0
+        counts, given, start = (after.C, after.watch, belief.recoveries), self._given(belief), 0
         for i, size in enumerate(sizes):
             rows, start = slice(start, start + size), start + size
-            seen = after._replace(refused=after.refused[..., i], H=after.H[..., rows, :], R=after.R[..., rows, rows])
-            counts = self._doubted(counts, self._given(belief), seen, y[..., rows], self._limits(size, gated))
-        return self._placed(belief, after, counts), innovations(y, after.S, after.nis, after.used, sizes)
+            seen = after.H[..., rows, :], after.R[..., rows, rows], after.y[..., rows], self._limits(size, gated)
+            doubt = doubt_kernel(self._space, self.size, size)
+            counts = when(after.refused[..., i] > 0.0, doubt, (*counts, *given, *seen), counts)
+        C, watch, recoveries = counts
+        moved = self.placed(belief, after.q, after.x, C, watch, 0.0 * belief.idle, recoveries)
+        return moved, innovations(after.y, after.S, after.nis, after.used, sizes)
 
     def _over(
         self, belief: Any, ways: Ways, h: Array, readings: Readings, env: Any, iterations: int, gated: bool
@@ -185,7 +194,7 @@ class GroupFilter:
             outcome = chosen(again, newer, outcome)
             again = again & (outcome.bent > 1.0)
         end = end._replace(idle=belief.idle, recoveries=belief.recoveries)
-        return self._several(end, outcome.after, outcome.y, sizes, gated)
+        return self._several(end, outcome.after, sizes, gated)
 
     def _linearised(
         self, start: Any, before: Outcome | None, ways: Ways, readings: Readings, env: Any, gated: bool
@@ -201,18 +210,18 @@ class GroupFilter:
             end, _ = self.moved(end, F @ start.C @ np.swapaxes(F, -1, -2) + Q, noise)
         y, H, R, valid, sizes = self.stacked(end, readings, env)
         gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
-        q, x, _, *counts, patience_s = *self._state(end._replace(watch=start.watch, idle=start.idle)), self.patience_s
-        counts, given = counts[:2], counts[2:]
+        state = self._state(end._replace(C=start.C, watch=start.watch, idle=start.idle))
+        state, given = state[:GIVEN], state[GIVEN:]
         results = interval_kernel(self._space, self.size, sizes, H.shape[-1])(
-            q, x, start.C, *counts, F, Q, d, noise, *given, H, R, y, valid, gates, patience_s
+            *state, F, Q, d, noise, *given, H, R, y, valid, gates, self.patience_s
         )
-        return Outcome(After._make(results[:10]), *results[10:]), end, sizes
+        return Outcome(After._make(results[:11]), *results[11:]), end, sizes
 
     def moved(self, belief: Any, C: Array, d: Array) -> tuple[Any, Array]:
         """Return the state at d of the belief's chart, and the reset between them."""
         kernel = moved_kernel(self._space, self.size)
         q, x, reset = kernel(belief[0], self.vector(belief), C, d, *self._given(belief))
-        return self.placed(belief, q, x), reset
+        return self.placed(belief, q, x, *belief[-4:]), reset
 
     def stacked(self, belief: Any, readings: Readings, env: Any) -> tuple[Array, Array, Array, Array, tuple[int, ...]]:
         """Return residuals, H and R of all sensors, one below the other, their validity, and their sizes."""
@@ -242,8 +251,8 @@ class GroupFilter:
         """Return all numbers of the state beside the group's element, which stands first in the belief."""
         raise NotImplementedError
 
-    def placed(self, belief: Any, q: Array, x: Array, **told: Array) -> Any:
-        """Return the belief at another state, and with other fields."""
+    def placed(self, belief: Any, q: Array, x: Array, C: Array, watch: Array, idle: Array, recoveries: Array) -> Any:
+        """Return the belief at another state, with other last fields."""
         raise NotImplementedError
 
     def _given(self, belief: Any) -> tuple[Array, ...]:
@@ -253,7 +262,3 @@ class GroupFilter:
     def _expect(self, belief: Any, sensor: Any, env: Any) -> Prediction:
         """Return a sensor's prediction, with H as the space takes it."""
         raise NotImplementedError
-
-    def _kernel_of(self, sensor: Any, env: Any) -> tuple[Kernel, tuple[Array, ...]] | None:
-        """Return a sensor's own kernel of its prediction, and its arguments, if it has one that will do."""
-        return None

@@ -70,6 +70,14 @@ def _symmetric(W: Array, F: Array) -> Array:
     return product
 
 
+def mirrored(C: Array) -> Array:
+    """Return a symmetric matrix by its upper half: what products of its halves have in common is computed once."""
+    whole = C.copy()
+    for i in range(len(C)):
+        whole[i:, i] = C[i, i:]
+    return whole
+
+
 def _mean_with_transpose(A: Array) -> Array:
     """Return (A + A^T)/2 of a matrix that is symmetric but for rounding."""
     mean = A.copy()
@@ -176,6 +184,7 @@ def update_kernel(n: int, m: int) -> Kernel:
 
     @batched(f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
     def update(C, H, R, y, valid, gate):
+        C, R = mirrored(C), mirrored(R)
         CH = C @ H.T
         S = _symmetric(CH.T, H) + R
         L, inverse, positive = factor(S)

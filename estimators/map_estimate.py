@@ -88,7 +88,7 @@ class MapEstimate:
             if not np.any(np.einsum("...i,...ij,...j->...", d, N, d) > SMALL**2):
                 break
             q, x, _ = retraction(self.chart)(*self._parts(first), d)
-            first = self.filter.placed(first, q, x)
+            first = self.filter.placed(first, q, x, *first[-4:])
         return first, end, F, N
 
     def _parts(self, belief: Any) -> tuple[Array, Array]:

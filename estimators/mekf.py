@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gnc import check
-from gnc.batch import Kernel, as_numbers
+from gnc.batch import as_numbers
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief
 from gnc.estimators.attitude_belief import Belief
@@ -161,8 +161,8 @@ class Mekf(GroupFilter):
 
         The wheels run up evenly between both ends. `env` is for torques that depend on it.
         """
-        rho_end = belief.rho_B if rho_B is None else as_numbers(rho_B)
-        if rho_end.shape != belief.rho_B.shape:
+        rho_end = belief.rho_B
+        if rho_B is not None and (rho_end := as_numbers(rho_B)).shape != belief.rho_B.shape:
             rho_end = np.broadcast_to(rho_end, belief.rho_B.shape)
         if not self.process.wheels and np.any(middle(belief.rho_B, rho_end)):
             raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'auto', 'vi4' or 'taylor'")
@@ -171,7 +171,7 @@ class Mekf(GroupFilter):
         q_IB, P_B, C = self.process.move(belief.q_IB, belief.P_B, belief.C, tau_B, self.J, belief.rho_B, rho_end, h)
         if self.noisy:
             C = C + self._torque_noise(belief.P_B, tau_B, self.J, middle(belief.rho_B, rho_end), h)
-        return belief._replace(q_IB=q_IB, P_B=P_B, rho_B=rho_end, C=C, idle=belief.idle + h)
+        return Belief(q_IB, P_B, rho_end, belief.extras, C, belief.watch, belief.idle + h, belief.recoveries)
 
     def _torque_noise(self, P_B: Array, tau_B: Array, J: Array, rho: Array, h: Array) -> Array:
         return torque_noise(P_B, tau_B, J, rho, self.torque_psd, h) if self.noisy else NOTHING
@@ -236,10 +236,17 @@ class Mekf(GroupFilter):
         """Return (P, extras)."""
         return np.concatenate([belief.P_B, belief.extras], axis=-1) if self.extras else belief.P_B
 
-    def placed(self, belief: Belief, q: Array, x: Array, **told: Array) -> Belief:
-        """Return the belief at another attitude and (P, extras), and with other fields."""
+    def placed(
+        self, belief: Belief, q: Array, x: Array, C: Array, watch: Array, idle: Array, recoveries: Array
+    ) -> Belief:
+        """Return the belief at another attitude and (P, extras), with other last fields."""
         P_B, extras = (x[..., :3], x[..., 3:]) if self.extras else (x, belief.extras)
-        return belief._replace(q_IB=q, P_B=P_B, extras=extras, **told)
+        return Belief(q, P_B, belief.rho_B, extras, C, watch, idle, recoveries)
+
+    def _state(self, belief: Belief) -> tuple[Array, ...]:
+        if self.extras:
+            return super()._state(belief)
+        return belief.q_IB, belief.P_B, belief.C, belief.watch, belief.idle, self.J, belief.rho_B, UNIT
 
     def _given(self, belief: Belief) -> tuple[Array, ...]:
         w_B = self.state(belief).w_B if self._extra.changes_rate else None
@@ -248,13 +255,10 @@ class Mekf(GroupFilter):
     def _expect(self, belief: Belief, sensor: Any, env: Any) -> Prediction:
         return self._extra.expect(sensor, self.state(belief), env, belief.extras)
 
-    def _kernel_of(self, sensor: Any, env: Any) -> tuple[Kernel, tuple[Array, ...]] | None:
-        if not hasattr(sensor, "expected") or self._extra.changes_rate or self._extra.has_bias_of(sensor):
-            return None
-        return sensor.expected(6, env)
-
 
 def at_rest(q_IB: Array, P_B: Array, rho_B: Array, extras: Array, C: Array) -> Belief:
     """Return a belief that nothing was measured of yet."""
     lead = np.shape(C)[:-2]
-    return Belief(q_IB, P_B, rho_B, extras, C, np.zeros((*lead, watch_size(3))), np.zeros(lead), np.zeros(lead))
+    # [()] makes numbers of those of one trial: to add to an array without axes takes NumPy eight times as long
+    idle, recoveries = np.zeros(lead)[()], np.zeros(lead)[()]
+    return Belief(q_IB, P_B, rho_B, extras, C, np.zeros((*lead, watch_size(3))), idle, recoveries)

@@ -29,8 +29,3 @@ class PoseBelief(NamedTuple):
 def lost(belief: PoseBelief) -> Array:
     """Tell which trials have no belief left."""
     return ~np.isfinite(belief.dq_IB[..., 0])
-
-
-def vector(belief: PoseBelief) -> Array:
-    """Return (chi, extras)."""
-    return np.concatenate([belief.chi_B, belief.extras], axis=-1)

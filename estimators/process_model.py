@@ -208,7 +208,10 @@ class ByName:
     method: AttitudeMethod
     divide: bool = True
     jacobian: Any = None  # of one step, instead of the method's own
-    _one: Any = field(init=False, repr=False)
+    wheels: bool = field(init=False, repr=False)  # whether the body may have some
+    _move: Kernel | None = field(
+        init=False, repr=False
+    )  # one substep of mean and covariance, if the method is a kernel
     _whole: Any = field(init=False, repr=False)
     _longest: Any = field(init=False, repr=False)  # stage of a step, for the count of substeps; None: one step
 
@@ -220,24 +223,20 @@ class ByName:
         if self.divide and self.method.substep is not None and isinstance(step, Kernel) and isinstance(one, Kernel):
             longest = np.array(FINER * ANGLE / self.method.substep)
             whole = substepped(step, one, float(longest))[1]
-        store(self, _one=one, _whole=whole, _longest=longest)
+        move = moving_kernel(one) if isinstance(one, Kernel) else None
+        store(self, wheels=self.method.wheels, _move=move, _whole=whole, _longest=longest)
 
     def __str__(self) -> str:
         return self.method.source
 
-    @property
-    def wheels(self) -> bool:
-        """Whether the body may have wheels."""
-        return self.method.wheels
-
     def move(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
         """Return attitude, momentum, and the covariance of (a, dP)."""
-        if not isinstance(self._one, Kernel):
+        if self._move is None:
             q_IB, P_B, F = self.transition(q_IB, P_B, C, tau_B, J, rho_B, rho_end, h)
             return q_IB, P_B, propagate_kernel(6)(C, F, NOTHING)
-        given = tau_B, J, middle(rho_B, rho_end)
-        n = np.ones(()) if self._longest is None else count(P_B, *given, h, self._longest)
-        return moving_kernel(self._one).repeat(n, q_IB, P_B, C, *given, h / n)
+        rho = middle(rho_B, rho_end)
+        n = np.ones(()) if self._longest is None else count(P_B, tau_B, J, rho, h, self._longest)
+        return self._move.repeat(n, q_IB, P_B, C, tau_B, J, rho, h / n)
 
     def mean(self, q_IB, P_B, C, *given, at):
         """Return attitude and momentum."""

@@ -52,7 +52,7 @@ class SigmaPoints(GroupFilter):
         q, x = fly(_points_first(q), _points_first(x))
         n = self.points.n
         q, x, C = gathering_kernel(self.points)(_points_last(q), _points_last(x), np.zeros((n, n)), *given)
-        return self.placed(belief, q, x)._replace(C=C + Q(x))
+        return self.placed(belief, q, x, C + Q(x), *belief[-3:])
 
     def update(
         self, belief: Any, sensor: Any, measurement: Any, env: Any = None, gated: bool = True
@@ -71,7 +71,8 @@ class SigmaPoints(GroupFilter):
         """Update with (sensor, measurement) pairs, all at once."""
         if not readings:
             return belief, []
-        lead, own = belief.C.shape[:-2], [self._kernel_of(sensor, env) for sensor, _ in readings]
+        lead, n = belief.C.shape[:-2], 2 * self._space.errors
+        own = [self._extra.kernel_of(sensor, n, env) for sensor, _ in readings]
         if all(one is not None for one in own):
             kernels, arguments = zip(*[one for one in own if one is not None], strict=True)
             sizes = tuple(kernel.layout.outs[0][0] for kernel in kernels)
@@ -81,14 +82,14 @@ class SigmaPoints(GroupFilter):
             kernel = correction_kernel(self.points, sizes)
         gates = np.array([gate(self.gate_probability if gated else 1.0, size) for size in sizes])
         valid = np.stack([np.broadcast_to(np.asarray(m[1], float), lead) for _, m in readings], axis=-1)
-        *after, r = kernel(*self._state(belief), *seen, valid, gates, self.patience_s)
-        return self._several(belief, After._make(after), r, sizes, gated)
+        after = kernel(*self._state(belief), *seen, valid, gates, self.patience_s)
+        return self._several(belief, After(*after), sizes, gated)
 
     def _seen(self, belief: Any, readings: Readings, env: Any) -> tuple[tuple[Array, ...], tuple[int, ...]]:
         """Return the sigma points, what they would measure and what was measured against the central one, and R."""
         kernel = drawing_kernel(self.points, True)
         e, q, x = kernel(belief[0], self.vector(belief), belief.C, *self._given(belief))
-        cloud = self.placed(belief, _points_first(q), _points_first(x))
+        cloud = self.placed(belief, _points_first(q), _points_first(x), *belief[-4:])
         expected = [self._expect(belief, sensor, env) for sensor, _ in readings]
         y = [s.residual(self._expect(cloud, s, env).z, p.z) for (s, _), p in zip(readings, expected, strict=True)]
         r = [s.residual(m[0], p.z) for (s, m), p in zip(readings, expected, strict=True)]

@@ -263,8 +263,8 @@ def measuring_kernel(points: Points, predicts: tuple[Kernel, ...]) -> Kernel:
             arguments.append([rest.pop(0) for _ in several])
         z = np.concatenate([rest.pop(0) for _ in sizes])
         e, cloud, _ = points.drawn(q, x, C, given)
-        y = [np.concatenate([f(at, *own)[0] for f, own in zip(predicts, arguments, strict=True)]) for at in cloud]
-        R = block_diagonal([f(q, *own)[2] for f, own in zip(predicts, arguments, strict=True)])
+        y = [np.concatenate([f(at[:4], *own)[0] for f, own in zip(predicts, arguments, strict=True)]) for at in cloud]
+        R = block_diagonal([f(q[:4], *own)[2] for f, own in zip(predicts, arguments, strict=True)])
         counts, told = (watch, idle), (e, [at - y[0] for at in y], z - y[0], R)
         valid, gates, patience_s = rest
         return _corrected(points, (q, x, C), counts, given, told, valid, gates, patience_s, sizes)

@@ -105,9 +105,11 @@ class TwistEkf(GroupFilter):
         """Return the bias."""
         return belief.bias
 
-    def placed(self, belief: TwistBelief, q: Array, x: Array, **told: Array) -> TwistBelief:
-        """Return the belief at another pose and bias, and with other fields."""
-        return belief._replace(dq_IB=q, chi_B=belief.chi_B + (belief.bias - x), bias=x, **told)
+    def placed(
+        self, belief: TwistBelief, q: Array, x: Array, C: Array, watch: Array, idle: Array, recoveries: Array
+    ) -> TwistBelief:
+        """Return the belief at another pose and bias, with other last fields."""
+        return TwistBelief(q, belief.chi_B + (belief.bias - x), x, C, watch, idle, recoveries)
 
     def _given(self, belief: TwistBelief) -> tuple[Array, ...]:
         return (NO_BODY,)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import as_numbers, batched, copysign, jacobian
+from gnc.batch import batched, copysign, jacobian
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
 from gnc.estimators.corrections import Space
@@ -141,7 +141,7 @@ class Usque(Mekf):
         H = np.linalg.solve(joint[..., :6, :6], C_xy).swapaxes(-1, -2)
         y, R = sensor.residual(measurement[0], centre.z) - mean[..., 6:], joint[..., 6:, 6:] - H @ C_xy
         belief = belief._replace(C=np.where(np.isnan(mean[..., :1, None]), np.nan, belief.C))
-        return self.corrected(belief, H, 0.5 * (R + R.swapaxes(-1, -2)), y, as_numbers(measurement[1]), gated)
+        return self.corrected(belief, H, 0.5 * (R + R.swapaxes(-1, -2)), y, measurement[1], gated)
 
     @property
     def _space(self) -> Space:

@@ -105,9 +105,11 @@ class _Compiled:
         before = self._slots.truth(state) if record is not None else None
         for tick, made in self._ticks(kind, state, end - k):
             if self._innovation is not None:
-                for i, numbers in enumerate(made, flying.k):
-                    for one in tick.made:
-                        self._innovation(one.name, one.time.at(i), one.read(numbers.copy(), i))
+                kept = made.copy()  # whoever is told may keep it
+                trees = [one.read(kept, flying.k) for one in tick.made]
+                for i in range(flying.k, flying.k + len(made)):
+                    for one, tree in zip(tick.made, trees, strict=True):
+                        self._innovation(one.name, one.time.at(i), next(tree))
             flying.k += len(made)
             self._waiting = tick.after if kind.acting else later(self._waiting, len(made))
         if record is not None:

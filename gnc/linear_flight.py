@@ -269,4 +269,4 @@ def _none(instrument: Any, trials: int) -> Any:
 def _reader(recording: Recording, k: int) -> Callable[[np.ndarray], Moment]:
     """Return the function that makes moments of numbers."""
     t = k * recording.loop.h
-    return lambda numbers: Moment(t, *recording.read_observed(numbers, k))
+    return lambda numbers: Moment(t, *next(recording.read_observed(numbers[None], k)))

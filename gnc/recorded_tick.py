@@ -42,7 +42,7 @@ class Made(NamedTuple):
 
     name: str
     time: Instant
-    read: Callable[[np.ndarray, int], Any]  # from what a tick has made (trials, numbers), and its number
+    read: Callable[[np.ndarray, int], Any]  # from what ticks have made (ticks, trials, numbers), and their first number
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Recording:
         init=False, default=None
     )  # entries of the tape: the next state, then what is made
     after: Waiting = field(init=False, default=Waiting())
-    read_observed: Callable[[np.ndarray, int], Any] = field(init=False)  # from what is made (trials, numbers)
+    read_observed: Callable[[np.ndarray, int], Any] = field(init=False)  # from what is made (ticks, trials, numbers)
 
     def __post_init__(self) -> None:
         """Record."""
@@ -209,7 +209,7 @@ class _Discovery:
         old = self.recording
         one = Returned(tree, old.recorder.trials)
         values = np.empty((old.recorder.trials, one.size))
-        one.write(tree, values)
+        one.writer(values)(tree)
         self.known, self.values = [*self.known, one], [*self.values, values]
         try:
             self.recording = replace(old, returned=self.known)

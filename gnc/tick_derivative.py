@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnc.batch.program import Input, Program, Rows, of_all, of_steps
-from gnc.batch.python_parts import Cut, Numbers, Returned
+from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
 from gnc.recorded_tick import Noise, Recording, discover
@@ -120,8 +120,8 @@ class TangentTick:
 
         def call(numbers: np.ndarray) -> np.ndarray:
             tree = cut.call(numbers, k)
-            y = np.empty((trials, Returned(tree, trials).size))
-            if not cut.returns(tree, y):
+            y = np.empty((trials, cut.returned.size if cut.returned else 0))
+            if cut.returned is None or not cut.returned.writer(y)(tree):
                 raise TypeError(f"{cut.name}: returns another structure from tick to tick")
             return y
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc import check, quaternion
+from gnc.batch import Kernel
 from gnc.integrators import attitude_method
 from gnc.models import rates
 from gnc.models.flight import Flight, each, fly
-from gnc.models.turning import Momentum, Turning
+from gnc.models.turning import Momentum, Turning, step_of_one, wheels_over, whole_step
 
 Array = Any
 STEADY = np.zeros(3)  # wheels at constant speed; an array, which a kernel takes faster than a tuple
@@ -43,6 +45,10 @@ class Gyrostat:
         if not attitude_method(self.method).wheels:
             raise check.InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")
 
+    @functools.cached_property
+    def _whole(self) -> Kernel | None:
+        return whole_step(attitude_method(self.method), self.substeps)
+
     def _turning(self, rho_B: Array) -> Turning:
         return Turning(self.J, rho_B, attitude_method(self.method), self.substeps)
 
@@ -53,8 +59,10 @@ class Gyrostat:
 
         The torque is constant in body axes, or a function of (AttitudeState, time) felt at the nodes.
         """
-        P_B = rates.to_momentum(x.w_B, self.J, x.rho_B)
-        mean, end = (rates.kick(x.rho_B, rho_rate_B, part * h) for part in (1.0, 2.0))
+        moved = step_of_one(self._whole, x.q_IB, x.w_B, x.rho_B, rho_rate_B, tau_B, self.J, h)
+        if moved is not None:
+            return GyrostatState(*moved)
+        P_B, (mean, end) = rates.to_momentum(x.w_B, self.J, x.rho_B), wheels_over(x.rho_B, rho_rate_B, h)
         q_IB, P_B = self._turning(mean).step(Momentum(x.q_IB, P_B), tau_B, h, t)
         return GyrostatState(q_IB, rates.to_rate(P_B, self.J, end), end)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gnc import check, quaternion
+from gnc.batch import Kernel
 from gnc.integrators import attitude_method
 from gnc.models import rates
 from gnc.models.flight import Flight
 from gnc.models.states import AttitudeState
-from gnc.models.turning import Momentum, Turning
+from gnc.models.turning import Momentum, Turning, step_of_one, whole_step
 
 Array = Any
 NO_WHEELS = np.zeros(3)
@@ -36,6 +38,10 @@ class RigidBody:
         object.__setattr__(self, "J", check.inertia("J", self.J, allow_unphysical=self.allow_unphysical))
         attitude_method(self.method)
 
+    @functools.cached_property
+    def _whole(self) -> Kernel | None:
+        return whole_step(attitude_method(self.method), self.substeps)
+
     def _turning(self) -> Turning:
         return Turning(self.J, NO_WHEELS, attitude_method(self.method), self.substeps)
 
@@ -47,6 +53,9 @@ class RigidBody:
 
     def step(self, x: AttitudeState, tau_B: Array, h: Array, t: Array = 0.0) -> AttitudeState:
         """Move over h under a torque in body axes: constant, or a function of (state, time) felt at the nodes."""
+        moved = step_of_one(self._whole, x.q_IB, x.w_B, NO_WHEELS, NO_WHEELS, tau_B, self.J, h)
+        if moved is not None:
+            return AttitudeState(moved[0], moved[1])
         return self._state(self._turning().step(self._momentum(x), tau_B, h, t))
 
     def linearize(self, x: AttitudeState, tau_B: Array, h: Array) -> tuple[Array, Array]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnc.batch import Kernel, batched, where
 from gnc.errors import InputError
 from gnc.integrators import forced
 from gnc.integrators.table import AttitudeMethod
@@ -21,6 +25,43 @@ class Momentum(NamedTuple):
 
     q_IB: Array
     P_B: Array
+
+
+@functools.cache
+def whole_step(method: AttitudeMethod, divide: bool) -> Kernel | None:
+    """Return the kernel q, w, rho, rate of rho, torque, J, h -> q, w, rho of a step; the rate is NaN if it needs more.
+
+    One trial pays more for calls than for what is in them, and few steps need substeps. Operations and bits are those
+    of the long way, `Turning.step` between rates and momenta.
+    """
+    if not isinstance(method.step, Kernel) or method.gentle is not None:
+        return None
+
+    @batched("(4),(3),(3),(3),(3),(3,3),()->(4),(3),(3)")
+    def step(q_IB, w_B, rho_B, rho_rate_B, tau_B, J, h):
+        P_B, (mean, end) = rates.to_momentum(w_B, J, rho_B), wheels_over(rho_B, rho_rate_B, h)
+        q_1, P_1 = method.step(q_IB, P_B, tau_B, J, mean, h)
+        taken = functools.reduce(operator.and_, (x == x for x in P_1))
+        if divide and method.substep is not None:
+            taken = taken & (method.count(P_B, tau_B, J, mean, h) == 1.0)
+        return q_1, where(taken, rates.to_rate(P_1, J, end), math.nan), end
+
+    return step
+
+
+def step_of_one(
+    whole: Kernel | None, q_IB: Array, w_B: Array, rho_B: Array, rho_rate_B: Array, tau_B: Array, J: Array, h: Array
+) -> tuple[Array, ...] | None:
+    """Return attitude, rate and wheels after a step; None for several trials, substeps and torques by function."""
+    if whole is None or type(w_B) is not np.ndarray or w_B.size != 3 or callable(tau_B):
+        return None
+    moved = whole(q_IB, w_B, rho_B, rho_rate_B, tau_B, J, h)
+    return None if moved[1].size != 3 or math.isnan(moved[1].item(0)) else moved
+
+
+def wheels_over(rho_B: Array, rho_rate_B: Array, h: Array) -> tuple[Array, Array]:
+    """Return the momentum of wheels that take it up at a constant rate, in the middle of a step and at its end."""
+    return rates.kick(rho_B, rho_rate_B, h), rates.kick(rho_B, rho_rate_B, 2.0 * h)
 
 
 class Turning(NamedTuple):

@@ -1,9 +1,9 @@
 """A kernel of one trial as a C function of Python: no broadcasting, hence a fifth of what a gufunc call costs.
 
-The function takes arrays of doubles in exactly the shapes of one trial, or floats for `()`, copies them into a buffer,
-runs the tape on it and returns new arrays. Any argument may have a leading axis of length 1, a batch of one trial; the
-results then have it too. Whatever it does not take (more trials, other types, gaps in memory) it answers with None, and
-the gufunc computes that. Bits are those of the gufunc: the arithmetic is the same tape.
+The function takes arrays of doubles in exactly the shapes of one trial, or floats and tests for `()`, copies them into
+a buffer, runs the tape on it and returns new arrays. Any argument may have a leading axis of length 1, a batch of one
+trial; the results then have it too. Whatever it does not take (more trials, other types, gaps in memory) it answers
+with None, and the gufunc computes that. Bits are those of the gufunc: the arithmetic is the same tape.
 
 It reads the fields of Python's and NumPy's objects where their public headers have them. `supported` looks whether the
 objects of this process are laid out so; where they are not, the gufunc computes everything.
@@ -102,7 +102,8 @@ def symbols() -> dict[str, int]:
     found = {name: int(table[place] or 0) for name, place in ARRAY_API.items()}
     for name in ("PyTuple_New", "PyTuple_SetItem", "Py_IncRef"):
         found[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    return {**found, "PyFloat_Type": id(float), "none": id(None), "description": id(np.dtype(np.float64))}
+    found |= {"yes": id(np.True_), "no": id(np.False_), "none": id(None), "PyFloat_Type": id(float)}
+    return found | {"description": id(np.dtype(np.float64))}
 
 
 def as_function(kernel: Kernel, address: int) -> Any:
@@ -126,7 +127,7 @@ def function_module(layout: Layout, tape: Tape, results: list[int], repeating: b
 
 
 _DECLARATIONS = [f"@{name} = external global i8" for name in ("PyArray_Type", "PyDoubleArrType_Type", "PyFloat_Type")]
-_DECLARATIONS += ["@none = external global i8", "@description = external global i8"]
+_DECLARATIONS += [f"@{name} = external global i8" for name in ("none", "yes", "no", "description")]
 _DECLARATIONS += [
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     "declare ptr @PyArray_Scalar(ptr, ptr, ptr)",
@@ -186,9 +187,16 @@ def _take(w: _Lines, item: str, core: Core, target: str, label: str) -> None:
     if not core:  # a Python float or a NumPy one, which keep their value in the same place
         native = w.let(f"icmp eq ptr {kind}, @PyFloat_Type")
         scalar = w.let(f"or i1 {native}, {w.let(f'icmp eq ptr {kind}, @PyDoubleArrType_Type')}")
-        w.do(f"br i1 {scalar}, label %{label}.scalar, label %{label}.array")
+        w.do(f"br i1 {scalar}, label %{label}.scalar, label %{label}.other")
         w.begin(f"{label}.scalar")
         w.do(f"store double {w.read('double', item, VALUE)}, ptr {target}")
+        w.do(f"br label %{label}.done")
+        w.begin(f"{label}.other")  # NumPy has one object for every test that holds, and one for those that do not
+        holds = w.let(f"icmp eq ptr {item}, @yes")
+        test = w.let(f"or i1 {holds}, {w.let(f'icmp eq ptr {item}, @no')}")
+        w.do(f"br i1 {test}, label %{label}.test, label %{label}.array")
+        w.begin(f"{label}.test")
+        w.do(f"store double {w.let(f'uitofp i1 {holds} to double')}, ptr {target}")
         w.do(f"br label %{label}.done")
         w.begin(f"{label}.array")
     w.demand(w.let(f"icmp eq ptr {kind}, @PyArray_Type"), f"{label}.typed")

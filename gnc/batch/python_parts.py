@@ -6,6 +6,7 @@ that the program makes; what it returns is an input of what follows.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ import numpy as np
 
 from gnc.batch.scalar import Scalar, is_test
 from gnc.trees import Core, Tree, has_trials, leaves, mapped
+
+BLOCK = 4096  # numbers of several ticks that arguments are views of: a part that keeps one keeps all
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +34,12 @@ class Numbers:
         """The places among all numbers."""
         return slice(self.first, self.first + math.prod(self.core))
 
-    def reader(self) -> Callable[[np.ndarray, int], np.ndarray]:
-        """Return the function that takes the array (trials, *core) from numbers (trials, all), mostly as a view."""
-        core, key = self.core, (0 if self.common else slice(None), self.columns if self.core else self.first)
-        if self.common:
-            return lambda numbers, _: np.asarray(numbers[key] != 0.0 if self.test else numbers[key]).reshape(core)
-        if self.test:
-            return lambda numbers, _: (numbers[key] != 0.0).reshape(len(numbers), *core)
-        if len(core) < 2:
-            return lambda numbers, _: numbers[key]
-        return lambda numbers, _: numbers[key].reshape(len(numbers), *core)
+    def ticks(self, numbers: np.ndarray, k: int) -> Iterator[Any]:
+        """Give the array (trials, *core), a view if it is no test, of numbers (ticks, trials, all), tick by tick."""
+        rows = numbers[:, 0, self.columns] if self.common else numbers[:, :, self.columns]
+        arrays: Iterator[Any] = iter(rows.reshape(*rows.shape[:-1], *self.core))
+        arrays = map(np.asarray, arrays) if self.common else arrays
+        return (array != 0.0 for array in arrays) if self.test else arrays
 
 
 def collected(tree: Tree, numbers: list[Any], is_common: Callable[[Sequence[Any]], bool] = lambda _: False) -> Tree:
@@ -56,17 +55,19 @@ def collected(tree: Tree, numbers: list[Any], is_common: Callable[[Sequence[Any]
     return mapped(place, tree)
 
 
-def reader(tree: Tree) -> Callable[[np.ndarray, int], Tree]:
-    """Return the function (numbers, k) that gives a collected tree with arrays of trials, and the time of tick k."""
-    if isinstance(tree, tuple):
-        parts, kind = [reader(part) for part in tree], type(tree)
-        make: Callable[[Any], Tree] = getattr(kind, "_make", kind)
-        return lambda numbers, k: make([part(numbers, k) for part in parts])
+def reader(tree: Tree) -> Callable[[np.ndarray, int], Iterator[Tree]]:
+    """Return the function (numbers (ticks, trials, all), k) that gives a collected tree at tick k and those after it.
+
+    The tree has arrays of trials, and the time of the tick. The numbers of a tick are read when its tree is asked for.
+    """
+    if isinstance(tree, tuple) and tree:
+        parts, make = [reader(part) for part in tree], getattr(type(tree), "_make", type(tree))
+        return lambda numbers, k: map(make, zip(*[part(numbers, k) for part in parts], strict=False))
     if isinstance(tree, Numbers):
-        return tree.reader()
+        return tree.ticks
     if hasattr(tree, "as_number"):
-        return lambda numbers, k: tree.at(k)
-    return lambda numbers, k: tree
+        return lambda numbers, k: map(tree.at, itertools.count(k))
+    return lambda numbers, k: itertools.repeat(tree)
 
 
 class Returned:
@@ -75,7 +76,6 @@ class Returned:
     def __init__(self, tree: Tree, trials: int) -> None:
         self._trials, self._tree, self.size = trials, tree, 0
         self._leaves = [self._kind(leaf) for leaf in leaves(tree)]
-        self.write = self._writer(tree, iter(self._leaves))  # (tree, numbers): False if the structure is another one
 
     def _kind(self, leaf: Any) -> Any:
         array = np.asarray(leaf) if isinstance(leaf, (float, int, np.ndarray, np.generic)) else None
@@ -86,30 +86,34 @@ class Returned:
         self.size += math.prod(core)
         return Numbers(self.size - math.prod(core), core, array.dtype == bool, common)
 
-    def _writer(self, tree: Tree, kinds: Iterator[Any]) -> Callable[[Tree, np.ndarray], bool]:
+    def writer(self, target: np.ndarray) -> Callable[[Tree], bool]:
+        """Return the function that writes a tree into an array; False if the structure is another one."""
+        return self._writer(self._tree, iter(self._leaves), target)
+
+    def _writer(self, tree: Tree, kinds: Iterator[Any], target: np.ndarray) -> Callable[[Tree], bool]:
         if not isinstance(tree, tuple):
             kind = next(kinds)
-            return self._writer_of_numbers(kind) if isinstance(kind, Numbers) else lambda leaf, _: _same(leaf, kind)
-        structure, count, parts = type(tree), len(tree), [self._writer(part, kinds) for part in tree]
+            return (
+                self._writer_of_numbers(kind, target) if isinstance(kind, Numbers) else lambda leaf: _same(leaf, kind)
+            )
+        structure, count, parts = type(tree), len(tree), [self._writer(part, kinds, target) for part in tree]
 
-        def write(given: Tree, target: np.ndarray) -> bool:
+        def write(given: Tree) -> bool:
             if type(given) is not structure or len(given) != count:
                 return False
-            return all([part(leaf, target) for part, leaf in zip(parts, given, strict=True)])  # a list is faster
+            return all([part(leaf) for part, leaf in zip(parts, given, strict=True)])  # a list is faster
 
         return write
 
-    def _writer_of_numbers(self, kind: Numbers) -> Callable[[Any, np.ndarray], bool]:
+    def _writer_of_numbers(self, kind: Numbers, target: np.ndarray) -> Callable[[Any], bool]:
         shape = kind.core if kind.common else (self._trials, *kind.core)
-        key, dtype = (slice(None), kind.columns), np.dtype(bool if kind.test else float)
+        place, dtype = target[:, kind.columns].reshape(self._trials, *kind.core), np.dtype(bool if kind.test else float)
 
-        def write(leaf: Any, target: np.ndarray) -> bool:
+        def write(leaf: Any) -> bool:
             array = leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)
             if array.shape != shape or (array.dtype is not dtype and not _alike(array.dtype, dtype)):
                 return False
-            if array.ndim != 2 or kind.common:
-                array = array.reshape(1 if kind.common else self._trials, math.prod(kind.core))
-            target[key] = array
+            place[...] = array
             return True
 
         return write
@@ -149,13 +153,24 @@ class Cut:
         """Prepare to read arguments quickly."""
         self._read = reader(self.args)
 
-    def call(self, numbers: np.ndarray, k: int) -> Tree:
-        """Call the part at the k-th tick, with new arrays: the part may keep them."""
-        return self.function(*self._read(numbers[:, : len(self.operands)].copy(), k))
+    def arguments(self, numbers: np.ndarray, k: int) -> Iterator[tuple[Any, ...]]:
+        """Give the arguments of the part at tick k and those after it, in new arrays: the part may keep them.
 
-    def returns(self, tree: Tree, target: np.ndarray) -> bool:
-        """Write what the part has returned, and tell whether the structure is the expected one."""
-        return self.returned is not None and self.returned.write(tree, target)
+        They are the first numbers (trials, all) as these are when the arguments are asked for.
+        """
+        numbers = numbers[:, : len(self.operands)]
+        ticks = max(BLOCK // max(numbers.size, 1), 1)
+        while True:
+            block = np.empty((ticks, *numbers.shape))
+            trees = self._read(block, k)
+            for row in block:
+                row[...] = numbers
+                yield next(trees)
+            k += ticks
+
+    def call(self, numbers: np.ndarray, k: int) -> Tree:
+        """Call the part at the k-th tick."""
+        return self.function(*next(self.arguments(numbers, k)))
 
 
 class Unknown(BaseException):

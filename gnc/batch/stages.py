@@ -52,7 +52,9 @@ class Stages:
         self.made = self._programs[-1][0].made
         sizes = [len(plan.targets) + len(plan.kept) for plan in self._plans[:-1]]
         self._between = [np.empty((trials, size)) for size in sizes]
-        self.returned = [np.empty((trials, cut.returned.size)) for cut in self.cuts if cut.returned]
+        known = [cut.returned for cut in self.cuts if cut.returned]
+        self.returned = [np.empty((trials, one.size)) for one in known]
+        self._writers = [one.writer(target) for one, target in zip(known, self.returned, strict=True)]
         self._none = np.empty((trials, 0))
 
     def run(
@@ -65,13 +67,15 @@ class Stages:
         """
         moving = self._placed(state, timed, made)
         steps = [program.stepper() for program, _ in self._programs]
-        parts = list(zip(steps, self.cuts, self._between, self.returned, strict=False))
+        arguments = [cut.arguments(between, k) for cut, between in zip(self.cuts, self._between, strict=True)]
+        functions = [cut.function for cut in self.cuts]
+        parts = list(zip(steps, functions, arguments, self._writers, strict=False))
         for done in range(len(made)):
-            for step, cut, between, returned in parts:
+            for number, (step, function, given, write) in enumerate(parts):
                 step()
-                tree = cut.call(between, k + done)
-                if not cut.returns(tree, returned):
-                    return done, (self.cuts.index(cut), tree)
+                tree = function(*next(given))
+                if not write(tree):
+                    return done, (number, tree)
             steps[-1]()
             for row, first, by in moving:
                 row[0] = first + (done + 1) * by

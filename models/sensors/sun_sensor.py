@@ -14,7 +14,7 @@ from gnc import check, quaternion
 from gnc.batch import Kernel, batched
 from gnc.config import NonNegative, Positive
 from gnc.draws import Draws
-from gnc.linalg import skew
+from gnc.linalg import identity, skew
 from gnc.models.parameters import between, store
 from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import attitude, columns, padded
@@ -78,7 +78,7 @@ class FineSunSensor:
 
     def expected(self, n: int, env: Any) -> tuple[Kernel, tuple[Array, ...]]:
         """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
-        return _expected(n), (self.aim(env)[0], self.R_SB, self._R)
+        return _expected(n), (self.aim(env)[0], self.R_SB, self._sigma)
 
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""
@@ -113,9 +113,9 @@ def _predict(n: int) -> Kernel:
 def _expected(n: int) -> Kernel:
     """Return the same kernel with R among its results."""
 
-    @batched(f"(4),(3),(3,3),(3,3)->(3),(3,{n}),(3,3)")
-    def expected(q_IB, sun_I, R_SB, R):
-        return *_predict(n)(q_IB, sun_I, R_SB), R
+    @batched(f"(4),(3),(3,3),()->(3),(3,{n}),(3,3)")
+    def expected(q_IB, sun_I, R_SB, sigma):
+        return *_predict(n)(q_IB, sun_I, R_SB), (sigma * sigma) * identity(3)
 
     return expected
 

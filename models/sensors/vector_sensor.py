@@ -11,7 +11,7 @@ import numpy as np
 from gnc import check, quaternion
 from gnc.batch import Kernel, batched
 from gnc.config import Positive, Vector3
-from gnc.linalg import skew
+from gnc.linalg import identity, skew
 from gnc.models.parameters import store, unit_vectors
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
@@ -58,7 +58,7 @@ class VectorSensor:
 
     def expected(self, n: int, env: Any = None) -> tuple[Kernel, tuple[Array, ...]]:
         """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
-        return _expected(n), (self.r_I, self._R)
+        return _expected(n), (self.r_I, self._sigma)
 
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the difference."""
@@ -93,9 +93,9 @@ def _predict(n: int) -> Kernel:
 def _expected(n: int) -> Kernel:
     """Return the same kernel with R among its results."""
 
-    @batched(f"(4),(3),(3,3)->(3),(3,{n}),(3,3)")
-    def expected(q_IB, r_I, R):
-        return *_predict(n)(q_IB, r_I), R
+    @batched(f"(4),(3),()->(3),(3,{n}),(3,3)")
+    def expected(q_IB, r_I, sigma):
+        return *_predict(n)(q_IB, r_I), (sigma * sigma) * identity(3)
 
     return expected
 

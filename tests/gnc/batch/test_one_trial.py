@@ -66,6 +66,17 @@ def test_what_it_does_not_take_the_gufunc_computes():
     assert scaled._alone(v[:2], 2.0) is None and scaled._alone(v) is None and scaled._alone(v, [2.0]) is None
 
 
+def test_a_test_is_one_where_it_holds_and_zero_where_it_does_not():
+    v = np.array([1.0, -2.0, 3.0])
+    scaled(v, 1.0)
+    for test in (np.float64(2.0) > 1.0, np.float64(2.0) < 1.0):
+        alone, number = scaled._alone(v, test), scaled._gufunc(v, float(test))
+        assert [x.tobytes() for x in alone] == [y.tobytes() for y in number]
+        assert [np.asarray(x).tobytes() for x in scaled(np.stack([v, v]), np.array([test, test]))] == [
+            np.stack([y, y]).tobytes() for y in number
+        ]
+
+
 def test_a_transposed_matrix_is_read_as_it_is_meant():
     q, phi, J = random_arguments(advance, (), np.random.default_rng(7))
     A = np.arange(9.0).reshape(3, 3) + J
