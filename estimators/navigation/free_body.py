@@ -127,9 +127,10 @@ class TargetNavigation:
 
     def observe(self, belief: TargetBelief, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""
-        carried, free = self.carried(belief, t), np.where(truth.rides > 0.0, np.nan, 1.0)
+        carried = self.carried(belief, t)
         values = pose.observed(self.dqekf.state(carried), carried, truth)
-        return {name: (value.T * free).T for name, value in values.items()} | {"recoveries": carried.recoveries}
+        free = {name: chosen(truth.rides > 0.0, np.nan * value, value) for name, value in values.items()}
+        return free | {"recoveries": carried.recoveries}
 
 
 @batched("(8),(6),(3),()->(6)")
