@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gnc import quaternion, spatial
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, batched, when, where
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.kalman import Innovation
 from gnc.estimators.navigation import pose
@@ -118,9 +118,13 @@ class TargetNavigation:
 
     def carried(self, belief: TargetBelief, t: Any) -> PoseBelief:
         """Return the belief of now, with its covariance."""
-        age, M = belief.age, self.dqekf.inertia(belief.last)
-        moved = self.dqekf.predict(self._fallen(belief.last, M, age, t), None, age)
-        return chosen(age > 0.0, self._fallen(moved, M, age, t), belief.last)
+        return when(belief.age > 0.0, self._predicted, (belief.last, belief.age, t), belief.last)
+
+    def _predicted(self, last: PoseBelief, age: Array, t: Any) -> PoseBelief:
+        """Return the belief after a time."""
+        M = self.dqekf.inertia(last)
+        moved = self.dqekf.predict(self._fallen(last, M, age, t), None, age)
+        return self._fallen(moved, M, age, t)
 
     def estimate(self, belief: TargetBelief, report: Report) -> PoseEstimate:
         """Return the own craft as it is known to be, and the target as it is believed to be."""
