@@ -1,8 +1,11 @@
 """Small linear programmes, one per trial: least cost u with A u = b and 0 <= u <= 1, by the dual simplex method.
 
-The basis that the climb begins with is optimal for some load (`optimal_basis`, once for a set of thrusters). From there
-b grows from zero along its ray, and whenever a basic variable meets a bound the dual simplex method exchanges it. So
-all that is passed is optimal, and where no exchange is possible the ray leaves the reachable set.
+The basis that the climb begins with is optimal for some load (`optimal_basis`, once for a set of thrusters). Where a
+basic variable would have to be negative and a thruster pushes the other way along the same line, that one takes its
+place; if such a basis is optimal too (of thrusters in pairs it always is), the climb begins with it, and ends at once
+within reach. From there b grows from zero along its ray, and whenever a basic variable meets a bound the dual simplex
+method exchanges it. So all that is passed is optimal, and where no exchange is possible the ray leaves what can be
+reached.
 
 An exchange is a kernel, repeated in blocks, each only in the trials that need it: the same bits compiled in a batch,
 in a loop, and in C. A trial that is not done after sum(BLOCKS) exchanges is lost.
@@ -12,6 +15,8 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,12 +32,15 @@ STILL = 1e-12  # of the largest slope: basic variables slower than this do not m
 BLOCKS = (2, 2, 2, 2, 4, 4, 4, 8, 16, 256)  # exchanges: some ten are made
 NUDGE = 1e-7  # of each cost, so that no two ways of firing cost the same and the simplex method cannot cycle
 TINY = 1e-9  # of the full thrust: what is below it is zero
+OPPOSITE = 1e-12  # of a column: by how much two may differ from opposite ones
 STRICT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # far below the nudge
 
 
 def optimal_basis(A: Array, cost: Array) -> tuple[Any, ...]:
-    """Return inverse (m, m), reduced costs (n) and members (m) of a basis that is optimal for some load.
+    """Return a basis that is optimal for some load: its inverse (m, m), the reduced costs (n), its members (m).
 
+    Then follow the costs (n), nudged, and for each member (4, m) its cost, which variable pushes against it, the cost
+    of that one, and the factor by which a fraction of the one becomes one of the other, 0 if there is none.
     A (m, n) has full rank. The load is that of all thrusters at unequal thrust.
     """
     from scipy.optimize import linprog  # here: it takes longer to load than to run
@@ -45,7 +53,20 @@ def optimal_basis(A: Array, cost: Array) -> tuple[Any, ...]:
     inverse = inv(A[:, members])
     z = np.maximum(nudged - nudged[members] @ inverse @ A, 0.0)
     z[members] = 0.0
-    return inverse, z, members.astype(float)
+    return inverse, z, members.astype(float), nudged, _against(A, nudged, members.tolist())
+
+
+def _against(A: Array, cost: Array, members: Sequence[int]) -> Array:
+    """Return what pushes against each member of a basis, see `optimal_basis`."""
+    length = np.linalg.norm(A, axis=0)
+    unit = A / length
+    found = np.zeros((4, len(members)))
+    for row, member in enumerate(members):
+        apart = np.abs(unit + unit[:, [member]]).max(axis=0)
+        other = int(apart.argmin())
+        factor = -length[member] / length[other] if apart[other] < OPPOSITE else 0.0
+        found[:, row] = cost[member], other, cost[other], factor
+    return found
 
 
 @functools.cache
@@ -53,20 +74,15 @@ def solver(m: int, n: int) -> Kernel:
     """Return the kernel of m loads and n thrusters."""
     exchange, begin, end = _exchange(m, n), _begin(m, n), _end(m, n)
 
-    def solve(b, A, inverse, z, members):
+    def solve(b, A, inverse, z, members, cost, against):
         """Return u (n) and the fraction of b (m) that is reached, from the first basis of A."""
-        state = begin(b, inverse, z, members)
+        state = begin(b, A, inverse, z, members, cost, against)
         for most in BLOCKS:
-            state = exchange.repeat(_left(state[-1], most), *state, A)
+            state = exchange.repeat(most * state[-1], *state, A)
         return end(b, *state[1:])
 
-    return Assembly(solve, Layout.parse(f"({m}),({m},{n}),({m},{m}),({n}),({m})->({n}),()", tuple("bAizm")))
-
-
-@batched("(),()->()")
-def _left(going, most):
-    """Return how many exchanges a trial may make next."""
-    return where(going > 0.0, most, 0.0)
+    shapes = f"({m}),({m},{n}),({m},{m}),({n}),({m}),({n}),(4,{m})->({n}),()"
+    return Assembly(solve, Layout.parse(shapes, tuple("bAizmca")))
 
 
 def _shapes(m: int, n: int) -> str:
@@ -76,14 +92,35 @@ def _shapes(m: int, n: int) -> str:
 
 @functools.cache
 def _begin(m: int, n: int) -> Kernel:
-    @batched(f"({m}),({m},{m}),({n}),({m})->{_shapes(m, n)}")
-    def begin(b, inverse, z, members):
-        """Return the state in which nothing fires."""
-        basic = [functools.reduce(lambda a, c: a | c, [one == float(j) for one in members]) for j in range(n)]
+    @batched(f"({m}),({m},{n}),({m},{m}),({n}),({m}),({n}),(4,{m})->{_shapes(m, n)}")
+    def begin(b, A, inverse, z, members, cost, against):
+        """Return the state in which nothing fires, or that of all of b if it is reached without an exchange."""
+        first = inverse, inverse @ b, members, z
+        optimal, turned = _turned(*first[:3], A, cost, against)
+        inverse, slope, basis, z = (where(optimal, new, old) for new, old in zip(turned, first, strict=True))
+        whole = optimal & _all((one >= 0.0) & (one <= 1.0) for one in slope)
+        basic = [functools.reduce(operator.or_, [one == float(j) for one in basis]) for j in range(n)]
         side = array([where(test, 0.0, 1.0) for test in basic])
-        return inverse, 0.0 * members, side, members, inverse @ b, z, 0.0, 1.0
+        return inverse, where(whole, slope, 0.0), side, basis, slope, z, where(whole, 1.0, 0.0), where(whole, 0.0, 1.0)
 
     return begin
+
+
+def _turned(inverse: Any, x: Any, members: Any, A: Any, cost: Any, against: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Exchange all negative variables for those against them; return whether that is optimal, and the basis."""
+    own, other, cost_of_other, factor = against
+    turned = [(one < 0.0) & (by < 0.0) for one, by in zip(x, factor, strict=True)]
+    pairs = ((factor, np.ones(len(factor))), (other, members), (cost_of_other, own))
+    scale, members, costs = (array([where(*one) for one in zip(turned, *pair, strict=True)]) for pair in pairs)
+    inverse = scale[:, None] * inverse
+    z = cost - costs @ inverse @ A
+    optimal = _all(one >= -STILL * price for one, price in zip(z, cost, strict=True))
+    return optimal, (inverse, scale * x, members, array([maximum(one, 0.0) for one in z]))
+
+
+def _all(tests: Iterable[Any]) -> Any:
+    """Tell whether all tests hold."""
+    return functools.reduce(operator.and_, tests)
 
 
 @functools.cache

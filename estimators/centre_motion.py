@@ -21,6 +21,7 @@ from gnc.batch import batched
 from gnc.integrators import dqvi
 from gnc.integrators.composition import ABA2
 from gnc.integrators.pose_taylor import to_centre, to_reference
+from gnc.integrators.table import attitude_method
 from gnc.linalg import block, inv3, zeros
 
 Array = Any
@@ -64,6 +65,13 @@ def drift(turned: Callable[..., Any], dq_IB: Array, chi_B: Array, M: Array, h: A
     q_1, P_1, F = turned(q_IB, P_B, J, NO_WHEELS, h)
     dq_1, chi_1 = _assembled(dq_IB, chi_B, q_1, P_1, M, h)
     return dq_1, chi_1, _jacobian(chi_B, chi_1, F, M, h)
+
+
+def drift_mean(dq_IB: Array, chi_B: Array, M: Array, h: Array) -> tuple[Array, Array]:
+    """Return pose and twist of a free body after h, by Taylor series: exact too, and quick where h is short."""
+    q_IB, P_B, J = _rotation(dq_IB, chi_B, M)
+    q_1, P_1 = attitude_method("taylor10").advance(1, q_IB, P_B, NO_WHEELS, J, NO_WHEELS, h)
+    return _assembled(dq_IB, chi_B, q_1, P_1, M, h)
 
 
 def step(

@@ -7,16 +7,17 @@ in `gnc.instant`. A part that does otherwise raises an error while it is recorde
 and all the others stay compiled around it.
 
 The state, that is truth, belief, command, memory, events and all that waits, is one array (trials, numbers).
+What a `Record` observes is computed in the tick too, if it can be recorded, else from the states by Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gnc.flying import Flying, Innovations, Moment, Waiting
+from gnc.flying import Flying, Innovations, Moment, Record, Waiting
 from gnc.recorded_tick import NotRecordable, RecordedTick, Recording, discover
 from gnc.state_slots import StateSlots
 
@@ -77,6 +78,7 @@ class _Kind(NamedTuple):
     moving: bool
     waiting: Waiting  # none where nothing is done with the belief
     innovations: bool
+    observed: bool  # whether what is observed comes out of the tick
 
     @property
     def acting(self) -> bool:
@@ -100,23 +102,54 @@ class _Compiled:
         if self._unknown():
             self._first_measurement(record)
             return
-        flying, k, state = self._flying, self._flying.k, self._packed()
-        kind = self._kind()
+        k, state = self._flying.k, self._packed()
+        if isinstance(record, Record) and self._run_observed(state, end, record):
+            return
         before = self._slots.truth(state) if record is not None else None
-        for tick, made in self._ticks(kind, state, end - k):
+        self._advance(self._kind(), state, end)
+        if record is not None:
+            flying, now = self._flying, later(self._waiting, -1)
+            flying.put(k, self._slots.unpack(state, now)._replace(truth=before), now)
+            record(flying.moment())
+            flying.k = k + 1
+
+    def _run_observed(self, state: np.ndarray, end: int, record: Record) -> bool:
+        """Fly ticks that make what is observed too; tell whether that can be recorded, else nothing is done."""
+        programs, kind = self._programs, self._kind(observed=True)
+        if programs.get("record") != record:
+            programs |= {"record": record, "observable": True}
+            for key in [key for key in programs if isinstance(key, _Kind) and key.observed]:
+                del programs[key]
+        known = sum(isinstance(key, _Kind) and key.observed for key in programs)
+        if not programs["observable"] or (kind not in programs and known >= MOST_VARIANTS):
+            return False
+        try:
+            flown = self._advance(kind, state, end)
+        except NotRecordable as error:
+            if error.shared is not None:
+                raise
+            programs["observable"] = False
+            return False
+        for tick, made, k in flown:
+            trees = tick.recording.read_observed(made.copy(), k)  # whoever notes them may keep them
+            for i, (names, values) in zip(range(k, k + len(made)), trees, strict=False):
+                record.note(self._flying.clock(i), dict(zip(names, values, strict=True)))
+        return True
+
+    def _advance(self, kind: _Kind, state: np.ndarray, end: int) -> list[tuple[RecordedTick, np.ndarray, int]]:
+        """Fly ticks of a kind; return them with what they have made, and the first of them."""
+        flying, flown = self._flying, []
+        for tick, made in self._ticks(kind, state, end - flying.k):
             if self._innovation is not None:
                 kept = made.copy()  # whoever is told may keep it
                 trees = [one.read(kept, flying.k) for one in tick.made]
                 for i in range(flying.k, flying.k + len(made)):
                     for one, tree in zip(tick.made, trees, strict=True):
                         self._innovation(one.name, one.time.at(i), next(tree))
+            flown.append((tick, made, flying.k))
             flying.k += len(made)
             self._waiting = tick.after if kind.acting else later(self._waiting, len(made))
-        if record is not None:
-            now = later(self._waiting, -1)
-            flying.put(k, self._slots.unpack(state, now)._replace(truth=before), now)
-            record(flying.moment())
-            flying.k = k + 1
+        return flown
 
     def reasons(self) -> str:
         """Return which parts Python computes, and why."""
@@ -171,13 +204,14 @@ class _Compiled:
             record(flying.moment())
         flying.move()
 
-    def _kind(self) -> _Kind:
+    def _kind(self, observed: bool = False) -> _Kind:
         loop, k, waiting = self._flying.loop, self._flying.k, self._waiting
         instruments, commanding = tuple(s.due(k) for _, s in loop.measured), loop.commanded.due(k)
         arriving = bool(waiting.marks) and waiting.marks[0] >= loop.delay
         acting = commanding or any(instruments) or arriving
         innovations = self._innovation is not None
-        return _Kind(instruments, commanding, k < loop.steps, waiting if acting else Waiting(), innovations)
+        kept = waiting if acting or observed else Waiting()
+        return _Kind(instruments, commanding, k < loop.steps, kept, innovations, observed)
 
     def _ticks(self, kind: _Kind, state: np.ndarray, most: int) -> list[tuple[RecordedTick, np.ndarray]]:
         """Run as many ticks as can be run at once; return them with what they have made."""
@@ -205,9 +239,29 @@ class _Compiled:
     def _recorded(self, kind: _Kind) -> Recording:
         loop, k = self._flying.loop, self._flying.k
         try:
-            return Recording(loop, self._slots, (k, kind.waiting), kind.innovations, self.opaque)
+            trials = self._slots.packing.trials
+            observe = _named(self._programs["record"].observe, trials) if kind.observed else None
+            return Recording(loop, self._slots, (k, kind.waiting), kind.innovations, self.opaque, observe=observe)
         except Exception as error:  # of any kind: whatever is done with symbols outside of parts
             raise NotRecordable(error) from error
+
+
+def _named(observe: Callable[[Moment], Mapping[str, Any]], trials: int) -> Callable[[Moment], Any]:
+    """Return the function that gives what is observed as a tree: names and values.
+
+    An array with a number for each trial that is not handed to a kernel, but computed with, would become an axis of
+    the symbols: what might be that is refused.
+    """
+
+    def names_and_values(moment: Moment) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        values = observe(moment)
+        symbols = ((name, x) for name, x in values.items() if isinstance(x, np.ndarray) and x.dtype == object)
+        wide = [name for name, array in symbols if array.shape[:1] == (trials,)]
+        if wide:
+            raise TypeError(f"{wide[0]}: has {trials} parts, and there are as many trials")
+        return tuple(values), tuple(values.values())
+
+    return names_and_values
 
 
 def later(waiting: Waiting, ticks: int) -> Waiting:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnc.events import Happened, after
@@ -27,6 +28,18 @@ class Moment(NamedTuple):
     belief: Any  # carried to t
     command: Any
     report: Any
+
+
+@dataclass(frozen=True)
+class Record:
+    """Who keeps a flight, in two steps, so that the first can be a part of a compiled tick."""
+
+    observe: Callable[[Moment], Mapping[str, Any]]  # arrays (trials, ...) by name
+    note: Callable[[float, Mapping[str, Any]], None]  # of time and what was observed then
+
+    def __call__(self, moment: Moment) -> None:
+        """Observe a moment and note it."""
+        self.note(moment.t, self.observe(moment))
 
 
 class _Taken(NamedTuple):

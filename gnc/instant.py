@@ -118,7 +118,7 @@ class Instant:
     __radd__ = __add__
 
     def __sub__(self, less: Any) -> Any:
-        return self + -less if isinstance(less, (int, float)) else NotImplemented
+        return self + -less if isinstance(less, (int, float)) else self.as_number() - less
 
     def __rsub__(self, later: Any) -> Any:
         return later - self.as_number()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import as_numbers, batched, when, where
+from gnc.batch import as_numbers, batched, chosen, when, where
 from gnc.estimators.initialise import attitude_covariance, in_body, known_vector, quest, stacked, triad
 from gnc.history import Signal
 from gnc.linalg import cross
@@ -159,9 +159,9 @@ class Acquisition:
 
     def observe(self, belief: Search, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, NaN before the filter has begun, and how far the search has come."""
-        unknown = np.isnan(belief.since)
-        found = {name: _hidden(unknown, value) for name, value in self.inner.observe(belief.filter, truth, t).items()}
-        return found | {"search": np.where(unknown, np.where(belief.longest_s >= self.quiet_s, 1.0, 0.0), 2.0)}
+        begun, values = belief.since == belief.since, self.inner.observe(belief.filter, truth, t)
+        found = {name: chosen(begun, value, np.nan * value) for name, value in values.items()}
+        return found | {"search": _stage(belief.since, belief.longest_s, self.quiet_s)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +190,10 @@ class TrackerAcquisition(Acquisition):
         return self.inner.filter.start(x, attitude_covariance(C, self.sigma_rate), rho_B=rho_B, **self.more)
 
 
-def _hidden(unknown: Array, value: Array) -> Array:
-    """Return values with NaN in the trials whose filter has not begun."""
-    return np.where(unknown.reshape(unknown.shape + (1,) * (np.ndim(value) - unknown.ndim)), np.nan, value)
+@batched("(),(),()->()")
+def _stage(since, longest_s, needed_s):
+    """Return how far the search has come, as a number of `STAGES`."""
+    return where(since == since, 2.0, where(longest_s >= needed_s, 1.0, 0.0))
 
 
 @batched("(3),()->(3)")

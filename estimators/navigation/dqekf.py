@@ -11,7 +11,7 @@ from pydantic import Field
 from gnc import lie, quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
-from gnc.estimators import midpoint_dqekf, pose_motion
+from gnc.estimators import centre_motion, midpoint_dqekf, pose_motion
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, SensorBias
 from gnc.estimators.inertia_states import Inertia
@@ -86,7 +86,8 @@ class DqekfPart(NavigationPart):
             seen = PoseState(*taken_along(*wrong, seen.dq_IB, seen.chi_B))  # what is known is known from the chaser
         filter_, belief, x, C = self._begun(nominal, known, seen, reference)
         prior = self._prior(filter_, x, C)
-        target = TargetNavigation(filter_, known.sensors, _mover(filter_), self.ungated_s, prior, known.sky)
+        how = _mover(filter_), self.ungated_s, prior, known.sky, self.method != "auto"
+        target = TargetNavigation(filter_, known.sensors, *how)
         if self.own is None:
             return target, target.start(belief)
         assert isinstance(own, PoseNavigation)
@@ -183,4 +184,6 @@ def _mover(filter_: DqEkf) -> Move:
     """Return what moves the mean as the filter does."""
     if isinstance(filter_, midpoint_dqekf.MidpointDqEkf):
         return lambda x, M, h: PoseState(*midpoint_dqekf.move(*x, M, h)[:2])
+    if filter_.method == "auto":
+        return lambda x, M, h: PoseState(*centre_motion.drift_mean(*x, M, h))
     return lambda x, M, h: PoseState(*pose_motion.move_mean(filter_.method, *x, None, M, h, filter_.turn))

@@ -2,7 +2,7 @@
 
 The loop asks for the belief at every command, ten times a second, but the target flies freely and the filter shall take
 one step from measurement to measurement. So the belief stays where the last measurement left it, and beside it is the
-mean, moved by the filter's own method from there to now.
+mean of now, moved by the filter's own method from there; or, as that is exact by default, from tick to tick.
 
 Outliers can leave a rate so wrong that the filter's own recovery never finds back. A free body keeps its momentum:
 where the filter has refused several measurements in a row and its momentum is no longer one that was possible before
@@ -14,12 +14,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from gnc import quaternion, spatial
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, batched, when, where
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.kalman import Innovation
 from gnc.estimators.navigation import pose
@@ -34,6 +34,7 @@ from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Sighting
 from gnc.typing import Array
 
+State = TypeVar("State", PoseState, PoseBelief)
 Move = Callable[[PoseState, Array, Array], PoseState]  # (state, inertia, h)
 
 
@@ -64,6 +65,7 @@ class TargetNavigation:
     ungated_s: float  # all measurements before this time are let in
     prior: Prior
     sky: Any = None  # beside whose orbit it falls; None: it flies freely
+    from_last: bool = True  # whether the mean of now is moved from the last measurement, or from tick to tick
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -77,17 +79,17 @@ class TargetNavigation:
     def predict(self, belief: TargetBelief, command: Any, report: Any, t: Any, h: Any) -> TargetBelief:
         """Move over h; whatever the own craft does, the target does not care."""
         last, age = belief.last, belief.age + h
-        first, M = self._fallen(last, age, t + h), self.dqekf.inertia(last)
-        now = last._replace(**self.move(self.dqekf.state(first), M, age)._asdict())
-        return TargetBelief(last, age, self.dqekf.state(self._fallen(now, age, t + h)))
+        x, span = (self.dqekf.state(last), age) if self.from_last else (belief.now, h)
+        M = self.dqekf.inertia(last)
+        moved = self.move(self._fallen(x, M, span, t + h), M, span)
+        return TargetBelief(last, age, self._fallen(moved, M, span, t + h))
 
-    def _fallen(self, belief: PoseBelief, age: Array, t: Any) -> PoseBelief:
-        """Return a belief with half the velocity that gravity beside the orbit gives in a time."""
+    def _fallen(self, x: State, M: Array, span: Any, t: Any) -> State:
+        """Return a state or belief with half the velocity that gravity beside the orbit gives in a time."""
         if self.sky is None or self.sky.tide is None:
-            return belief
-        r_I = centre_I(belief.dq_IB, self.dqekf.inertia(belief))
-        chi_B = _kicked(belief.dq_IB, belief.chi_B, self.sky.tide.acceleration_I(r_I, self.sky.at(t)), 0.5 * age)
-        return belief._replace(chi_B=chi_B)
+            return x
+        acceleration_I = self.sky.tide.acceleration_I(centre_I(x.dq_IB, M), self.sky.at(t))
+        return x._replace(chi_B=_kicked(x.dq_IB, x.chi_B, acceleration_I, 0.5 * span))
 
     def update(self, belief: TargetBelief, name: str, seen: Sighting, t: Any) -> tuple[TargetBelief, Innovation]:
         """Correct with a measurement."""
@@ -116,8 +118,13 @@ class TargetNavigation:
 
     def carried(self, belief: TargetBelief, t: Any) -> PoseBelief:
         """Return the belief of now, with its covariance."""
-        moved = self.dqekf.predict(self._fallen(belief.last, belief.age, t), None, belief.age)
-        return chosen(belief.age > 0.0, self._fallen(moved, belief.age, t), belief.last)
+        return when(belief.age > 0.0, self._predicted, (belief.last, belief.age, t), belief.last)
+
+    def _predicted(self, last: PoseBelief, age: Array, t: Any) -> PoseBelief:
+        """Return the belief after a time."""
+        M = self.dqekf.inertia(last)
+        moved = self.dqekf.predict(self._fallen(last, M, age, t), None, age)
+        return self._fallen(moved, M, age, t)
 
     def estimate(self, belief: TargetBelief, report: Report) -> PoseEstimate:
         """Return the own craft as it is known to be, and the target as it is believed to be."""
@@ -127,9 +134,10 @@ class TargetNavigation:
 
     def observe(self, belief: TargetBelief, truth: Any, t: float) -> Mapping[str, Array]:
         """Return errors, and what the filter believes of them."""
-        carried, free = self.carried(belief, t), np.where(truth.rides > 0.0, np.nan, 1.0)
+        carried = self.carried(belief, t)
         values = pose.observed(self.dqekf.state(carried), carried, truth)
-        return {name: (value.T * free).T for name, value in values.items()} | {"recoveries": carried.recoveries}
+        free = {name: chosen(truth.rides > 0.0, np.nan * value, value) for name, value in values.items()}
+        return free | {"recoveries": carried.recoveries}
 
 
 @batched("(8),(6),(3),()->(6)")

@@ -191,6 +191,14 @@ class Scalar:
         """Return the square, as np.square asks for it."""
         return self * self
 
+    def degrees(self) -> Any:
+        """Return an angle in degrees, as np.degrees computes it."""
+        return self * (180.0 / np.pi)
+
+    def radians(self) -> Any:
+        """Return an angle in radians, as np.radians computes it."""
+        return self * (np.pi / 180.0)
+
     def conjugate(self) -> Scalar:
         """Return the number itself: kernels are real (np.linalg and np.vdot ask)."""
         return self

@@ -14,7 +14,7 @@ import numpy as np
 from gnc.batch.functions import copysign, where
 
 _EXACT = {np.add, np.subtract, np.multiply, np.divide, np.negative, np.positive, np.sqrt, np.absolute, np.square}
-_EXACT |= {np.floor, np.rint, np.power, np.bitwise_and, np.bitwise_or, np.invert}
+_EXACT |= {np.floor, np.rint, np.degrees, np.radians, np.power, np.bitwise_and, np.bitwise_or, np.invert}
 _TESTS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 _RENAMED: dict[Any, Callable[..., Any]] = {
     np.logical_and: np.bitwise_and,
@@ -24,6 +24,7 @@ _RENAMED: dict[Any, Callable[..., Any]] = {
     np.isfinite: lambda x: abs(x) < np.inf,
     np.copysign: copysign,
 }
+_SUMS = {np.dot, np.vdot, np.inner, np.einsum, np.tensordot, np.linalg.norm}
 
 
 class Symbols(np.ndarray):
@@ -54,6 +55,8 @@ class Symbols(np.ndarray):
         """Record a choice; let NumPy move elements around, but not compute."""
         if function is np.where and len(args) == 3:
             return as_symbols(where(*args))
+        if function in _SUMS:
+            raise TypeError(f"{function.__name__} between kernels would not have NumPy's bits: use a kernel")
         return super().__array_function__(function, types, args, how)
 
 

@@ -71,6 +71,14 @@ def _repeat(w: Writer, layout: Layout, width: int, given: list[str], counts_at: 
         steps = w.let(f"shufflevector {vector} {one}, {vector} poison, {all_lanes}")
         active = w.let(f"fcmp olt {vector} {steps}, {counts}")
         run_tile(w, width, given, active)
+    all_good = w.let(f"icmp eq i{width} {w.let(f'bitcast <{width} x i1> {good} to i{width}')}, -1")
+    with w.when(w.let(f"xor i1 {all_good}, true")):
+        _lose(w, layout, width, given, good)
+
+
+def _lose(w: Writer, layout: Layout, width: int, given: list[str], good: str) -> None:
+    """Write NaN for the results of lanes that are not good."""
+    vector = f"<{width} x double>"
     for pointer, core in zip(given[: len(layout.outs)], layout.outs, strict=True):
         with w.loop(math.prod(core)) as number:
             result = w.let(f"getelementptr {vector}, ptr {pointer}, i64 {number}")

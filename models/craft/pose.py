@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import dual_quaternion, quaternion, spatial
-from gnc.batch import batched
+from gnc.batch import batched, chosen
 from gnc.config import Edges, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
@@ -128,7 +128,7 @@ class PoseCraft:
 
     def observe(self, x: BodyState, command: tuple[Array, ...], t: float) -> Mapping[str, Array]:
         """Return the values of all signals; the books of a craft that rides on another are kept there."""
-        own = np.where(x.rides > 0.0, np.nan, 1.0)
+        own = chosen(x.rides > 0.0, np.nan, 1.0)
         (momentum, energy), (momentum_0, energy_0) = body.books(x), body.books(self.first)
         momentum_0, energy_0 = momentum_0 + x.brought[..., :6], energy_0 + x.brought[..., 6]
         q_IB, r_IB = dual_quaternion.to_pose(x.dq_IB)
@@ -145,7 +145,7 @@ class PoseCraft:
         } | self.effects.observe(command, x.effectors)
         spent = [value for key, value in values.items() if key.endswith(SPENT)]
         if spent:
-            values["delta_v_m_s"] = sum(spent[1:], spent[0]) / self.first.M[..., 3, 3]
+            values["delta_v_m_s"] = _over_mass(sum(spent[1:], spent[0]), self.first.M)
         return {key: value for key, value in values.items() if key in self.signals}
 
 
@@ -158,6 +158,12 @@ def acting(loads: Sequence[Disturbance], sky: Any, q_IB: Array, r_I: Array, x: B
     if sky.tide is None:
         return total
     return total + _unless_riding(sky.tide.load_B(q_IB, r_I, x.M, env), x.rides)
+
+
+@batched("(),(6,6)->()")
+def _over_mass(impulse, M):
+    """Return the change of velocity by an impulse."""
+    return impulse / M[3, 3]
 
 
 @batched("(6),()->(6)")

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import quaternion
-from gnc.batch import batched
+from gnc.batch import batched, maximum, where
 from gnc.config import Edges, Inertia, NonNegative, Positive, Section, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -112,7 +112,7 @@ class RigidCraft:
         }
         if self._free:
             energy, energy_0 = (rates.kinetic_energy(s.w_B, self.J) for s in (x, first))
-            values["energy_gap"] = energy / np.maximum(energy_0, 1e-300) - (energy_0 > 0.0)
+            values["energy_gap"] = _energy_gap(energy, energy_0)
         return values | self.effects.observe(command, x.effectors)
 
 
@@ -138,6 +138,12 @@ def momentum_gap(q_IB, P_B, q_start, P_start, impulse_I):
     size = lambda v: np.sqrt(v @ v)  # noqa: E731
     gap = quaternion.rotate(q_IB, P_B) - quaternion.rotate(q_start, P_start) - impulse_I
     return size(gap) / (size(P_B) + size(P_start) + size(impulse_I))
+
+
+@batched("(),()->()")
+def _energy_gap(energy, energy_0):
+    """Return by how much the energy has changed, relative to the first; nothing of a body that was at rest."""
+    return energy / maximum(energy_0, 1e-300) - where(energy_0 > 0.0, 1.0, 0.0)
 
 
 # Its part of a mission

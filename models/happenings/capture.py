@@ -7,6 +7,7 @@ one trial). The chaser's books take over those of the target.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -92,8 +93,14 @@ class Capture(Happening):
         chaser, target = x[self._chaser], x[self._target]
         distance, angle, speed, rate, across, jump, loss = np.moveaxis(target.met, -1, 0)
         values = target.rides, _from(target.dq_IB, chaser.dq_IB), distance, np.degrees(angle), speed, np.degrees(rate)
-        inside = np.max(target.met[..., 1:4] / self.limits[..., 1:], axis=-1)
+        inside = _largest(target.met, self.limits)
         return dict(zip(SIGNALS, (*values, across, inside, jump, loss), strict=True))
+
+
+@batched("(7),(4)->()")
+def _largest(met, limits):
+    """Return angle, velocity and rate over their limits, the largest of the three."""
+    return functools.reduce(maximum, met[1:4] / limits[1:])
 
 
 def riding(chaser: BodyState, target: BodyState) -> tuple[BodyState, BodyState]:

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import batched, maximum, where
+from gnc.batch import batched, chosen, maximum, where
 from gnc.config import NonNegative
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -67,7 +67,7 @@ class Clearance(Happening):
     def observe(self, x: tuple[Any, ...]) -> Mapping[str, Array]:
         """Return the gap, and the depth in the zone; nothing while one rides on the other."""
         own, other = (x[i] for i in self._ends)
-        apart = np.where((own.rides > 0.0) | (other.rides > 0.0), np.nan, 1.0)
+        apart = chosen((own.rides > 0.0) | (other.rides > 0.0), np.nan, 1.0)
         centres = centre_I(own.dq_IB, own.M), centre_I(other.dq_IB, other.M)
         mine, theirs = (box.port for box in self._boxes)
         deep = intrusion(*centres, own.dq_IB, mine, other.dq_IB, theirs, *self._zone)

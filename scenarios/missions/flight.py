@@ -15,6 +15,7 @@ from gnc.config import override
 from gnc.config.toml_text import value_text
 from gnc.draws import Draws
 from gnc.errors import InputError
+from gnc.flying import Record
 from gnc.history import CLOCK, History
 from gnc.labelled import Table
 from gnc.scenarios.missions import dispersal
@@ -228,7 +229,11 @@ def group_flown(
     """Fly what was built and label what was recorded."""
     history = History({**prepared.signals, **prepared.innovations})
     keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
-    record = lambda moment: history.record(moment.t, keep(prepared.observer(moment)))  # noqa: E731
+    surroundings = prepared.observer.surroundings
+    record = Record(
+        lambda moment: keep(prepared.observer(moment)),
+        lambda t, values: history.record(t, {**values, **keep(surroundings(t))}),
+    )
     innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
     with undisturbed():
         flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import batched, when, where
+from gnc.batch import batched, chosen, when, where
 from gnc.controllers.allocation import Share
 from gnc.controllers.guidance.base import Plan, View
 from gnc.estimators.navigation.attitude import turn_deg
@@ -252,10 +252,9 @@ class CraftSoftware:
         values: dict[str, Array] = {}
         for mode in self.modes:
             if getattr(mode.guidance, "signals", {}):
-                mine = np.where(mode.holds(command.mode), 1.0, np.nan)
+                mine = mode.holds(command.mode)
                 for name, value in mode.guidance.observe(view).items():  # type: ignore[union-attr]
-                    own = mine.reshape(mine.shape + (1,) * (np.ndim(value) - mine.ndim)) * value
-                    values[name] = np.where(np.isnan(own), values[name], own) if name in values else own
+                    values[name] = chosen(mine, value, values.get(name, np.nan * value))
         return values
 
     @property
@@ -269,7 +268,7 @@ class CraftSoftware:
         for mode in self.modes:
             if isinstance(mode.plan, Plan):
                 now = _wide(mode.plan.at(t)[0], command.mode)
-                wanted = now if len(self.modes) == 1 else np.where(mode.holds(command.mode)[..., None], now, wanted)
+                wanted = now if len(self.modes) == 1 else chosen(mode.holds(command.mode), now, wanted)
         return wanted
 
 

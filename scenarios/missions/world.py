@@ -104,7 +104,7 @@ class Observer:
         return signals | SURROUNDINGS
 
     def __call__(self, moment: Moment) -> dict[str, Array]:
-        """Return the values of all signals."""
+        """Return the values of all signals of the trials."""
         truth = dict(zip(self.world.craft, moment.truth, strict=True))
         commands = dict(zip(self.software, moment.command, strict=True))
         values: dict[str, Array] = {}
@@ -122,11 +122,14 @@ class Observer:
             view = View(name, truth, estimate, commands[name].wanted, own, moment.t)
             own_values |= software.watch(commands[name], view)
             values |= {f"{name}.{key}": v for key, v in own_values.items()}
-        env = self.sky.at(moment.t)
-        around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}
         for happening in self.world.happenings:
             values |= {f"{happening.name}.{key}": v for key, v in happening.observe(moment.truth).items()}
-        return values | around
+        return values
+
+    def surroundings(self, t: float) -> dict[str, Array]:
+        """Return the values of the signals that all trials share."""
+        env = self.sky.at(t)
+        return {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}
 
 
 SURROUNDINGS = {

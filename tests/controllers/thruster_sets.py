@@ -5,8 +5,8 @@ import numpy as np
 from gnc.models.actuators import Thrusters
 
 
-def pairs():
-    """Return 12 thrusters of 1 N, a pair towards each of +-x, +-y, +-z, half a metre off the axis."""
+def pairs(thrust=1.0):
+    """Return 12 thrusters, a pair towards each of +-x, +-y, +-z, half a metre off the axis."""
     positions, directions = [], []
     for axis in range(3):
         for push in (1.0, -1.0):
@@ -15,7 +15,7 @@ def pairs():
                 position[axis], position[(axis + 1) % 3], direction[axis] = -0.5 * push, side, push
                 positions.append(position)
                 directions.append(direction)
-    return Thrusters(positions_B=positions, directions_B=directions, thrust=1.0)
+    return Thrusters(positions_B=positions, directions_B=directions, thrust=thrust)
 
 
 def corners():
@@ -34,4 +34,4 @@ def askew(n=16, seed=1):
     return Thrusters(positions_B=rng.normal(size=(n, 3)), directions_B=directions, thrust=rng.uniform(0.5, 2.0, n))
 
 
-SETS = {"pairs": pairs(), "corners": corners(), "askew": askew()}
+SETS = {"pairs": pairs(), "unequal pairs": pairs(np.linspace(0.5, 1.5, 12)), "corners": corners(), "askew": askew()}

@@ -8,6 +8,7 @@ import pytest
 
 from gnc.batch import as_numbers, batched, where
 from gnc.events import Event
+from gnc.flying import Record
 from gnc.instant import Instant
 from gnc.loop import Controller, Instrument, Loop
 from gnc.noise import Stream
@@ -93,7 +94,7 @@ def look(x, t, noise):
 
 
 def fly(trials, compiled, instruments=(("a", 1.0, 0.0), ("b", 1.5, 2.0)), watched=True, **changes):
-    shared = changes.pop("shared", None)
+    shared, observe = changes.pop("shared", None), changes.pop("observe", None)
     made = [
         Instrument(name, every, changes.get("look", look), Stream(1, trials, name, 2), *late, first_s=first)
         for name, every, first, *late in instruments
@@ -109,7 +110,8 @@ def fly(trials, compiled, instruments=(("a", 1.0, 0.0), ("b", 1.5, 2.0)), watche
         rng.normal(size=trials), np.zeros(trials), np.tile(np.eye(2), (trials, 1, 1)), (np.ones(trials), shared)
     )
     state = Line(rng.normal(size=trials), rng.normal(size=trials), "cart"), belief, (np.zeros(trials),)
-    callbacks = (seen.append, lambda *what: new.append(what)) if watched else (None, None)
+    record = seen.append if observe is None else Record(observe, lambda t, values: seen.append((t, *values.values())))
+    callbacks = (record, lambda *what: new.append(what)) if watched else (None, None)
     return loop, loop.fly(*state, *callbacks), seen, new
 
 
@@ -154,6 +156,48 @@ def test_it_leaves_the_same_bits(trials, watched):
 )
 def test_whatever_is_due_when(how):
     check_same(trials=3, **how)
+
+
+class Observer:
+    """Counts how often it was asked about numbers, and how often about symbols."""
+
+    def __init__(self, look_at):
+        self.look_at, self.kinds = look_at, []
+
+    def __call__(self, moment):
+        self.kinds.append("symbols" if isinstance(moment.t, Instant) else "numbers")
+        return self.look_at(moment)
+
+
+def simple(moment):
+    off = moment.truth.x - moment.belief.x
+    return {"off": off, "P": moment.belief.P, "t": moment.t - moment.truth.v, "deg": np.degrees(off), "all": np.ones(7)}
+
+
+LATE = (("a", 1.0, 0.5), ("b", 1.5, 2.0))
+
+
+@pytest.mark.parametrize("how", [{}, {"instruments": LATE}, {"record_s": 0.5, "control_s": 1.5}], ids=str)
+def test_what_is_observed_comes_out_of_the_tick_with_the_bits_of_python(how):
+    observe = Observer(simple)
+    check_same(trials=7, observe=observe, **how)
+    records = 1 + round(20.0 / how.get("record_s", 2.5))
+    first = 2 if "instruments" in how else 0  # ticks that see what late measurements are like
+    assert "symbols" in observe.kinds and observe.kinds.count("numbers") <= records + first
+
+
+@pytest.mark.parametrize(
+    "look_at",
+    [
+        lambda moment: {"size": np.linalg.norm(moment.belief.P, axis=(-2, -1))},
+        lambda moment: {"of a trial": moment.truth.x * np.linspace(1.0, 2.0, 7)},
+    ],
+    ids=["sum", "array of trials"],
+)
+def test_what_would_be_observed_wrongly_in_the_tick_is_left_to_python(look_at):
+    observe = Observer(look_at)
+    check_same(trials=7, observe=observe)
+    assert observe.kinds.count("symbols") == 1 and observe.kinds.count("numbers") == 2 * 9
 
 
 def test_a_tick_is_recorded_once_and_kept_for_the_next_flight_of_the_loop():

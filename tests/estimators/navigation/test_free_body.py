@@ -52,6 +52,15 @@ def test_the_mean_that_control_sees_is_that_of_one_prediction_from_the_last_meas
     assert np.array_equal(moved.now.dq_IB, once.dq_IB) and np.array_equal(moved.now.chi_B, once.chi_B)
 
 
+def test_the_exact_mean_comes_to_the_same_from_tick_to_tick():
+    navigation, moved, _ = believed()
+    once = navigation.dqekf.predict(moved.last, None, np.full(5, 3.0))
+    for k in range(30):
+        moved = navigation.predict(moved, None, None, 0.1 * k, 0.1)
+    np.testing.assert_allclose(moved.now.dq_IB, once.dq_IB, atol=1e-13)
+    np.testing.assert_allclose(moved.now.chi_B, once.chi_B, atol=1e-13)
+
+
 def test_a_filter_that_refuses_measurement_after_measurement_begins_anew_with_the_momentum_it_knew():
     """A sure belief, 10 deg/s wrong about each axis, is refused five times; its own recovery would keep that rate."""
     navigation, first, target = believed()
