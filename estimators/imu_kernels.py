@@ -29,6 +29,7 @@ from gnc.estimators.imu_layout import (
 )  # fmt: skip
 from gnc.estimators.imu_magnetometer import magnetic
 
+LEFT = 3.0  # reaches beyond which a body is at another place
 PUSHED = 4.0  # [m^2/s^3] of the velocity while the accelerometer is silent
 
 
@@ -102,9 +103,12 @@ def propagate(state, s, trace):
 
 @compiled
 def know(state, s, T, w_measured, rests, trace):
-    """Use what needs no sensor: the body stays near its place, and while it rests neither turns nor moves."""
+    """Use what needs no sensor: the body stays near a place, and while it rests neither turns nor moves."""
     H, y, variance, x = np.zeros((5, N)), np.empty(5), np.empty(5), state.x
+    away = x[POS] ** 2 + x[POS + 1] ** 2
     for i in range(2):
+        if away > (LEFT * s.sigma_p) ** 2:  # the body has left its place for another, which says nothing of a tilt
+            state.P[POS + i, POS + i] = max(state.P[POS + i, POS + i], away)
         H[i, POS + i], y[i], variance[i] = 1.0, -x[POS + i], s.sigma_p**2 * 2.0 * s.tau_p / T
     correct(state, H, y, variance, 2, trace)
     if not rests:
