@@ -55,12 +55,13 @@ class ImuFilter:
 
         n = len(samples.t)
         shapes = (4,), (3,), (3,), (k.SHOWN, k.SHOWN), (6,)
-        told = k.Told(*[np.empty((n, *shape)) for shape in shapes], **_innovations(n))
+        told = Told(*(np.empty((n, *shape)) for shape in shapes), **_innovations(n))  # type: ignore[arg-type]
         imu_kernels.run(
             state, self.settings, samples, self.with_field, final, told, empty_trace() if trace is None else trace
         )
         used = int(state.m[k.COUNT])
-        return told._replace(**{name: getattr(told, name)[:used] for name in ("row", "y", "S", "nis")})
+        parts = {name: getattr(told, name)[:used] for name in ("row", "y", "S", "nis")}
+        return told._replace(away=float(state.m[k.AWAY]), **parts)
 
     @property
     def settings(self) -> Settings:
