@@ -167,8 +167,9 @@ def correct(state, H, y, variance, n, trace):
             k[i] = Ph[i] / s
             dx[i] += k[i] * residual
         for i in range(N):
-            for j in range(N):
-                P[i, j] -= k[i] * Ph[j]
+            if k[i] != 0.0:  # closed magnets have no variance
+                for j in range(N):
+                    P[i, j] -= k[i] * Ph[j]
         if len(trace.row):
             at = trace.n[1]
             for i in range(N):

@@ -110,20 +110,19 @@ def groups(columns: Sequence[str], title: str) -> list[Group]:
 
 
 def _group(stem: str, unit: str, members: list[tuple[str, str]], title: str) -> Group:
-    """Put columns into the order of their axes: scalar, x, y, z, or as they are numbered."""
+    """Put columns into the order of their axes: x, y, z, with a scalar where it is, or as they are numbered."""
     letters = all(axis in "wxyzcs" for axis, _ in members)
+    last = letters and members[-1][0] in "wcs"
+    ranks = "xyzwcs" if last else "wcsxyz"
+    ordered = members
     if letters or all(axis.isdigit() for axis, _ in members):
-        rank = lambda axis: "wcsxyz".index(axis) if letters else int(axis)  # noqa: E731
-        ordered = sorted(members, key=lambda member: rank(member[0]))
-    else:
-        ordered = members
+        ordered = sorted(members, key=lambda m: ranks.index(m[0]) if letters else int(m[0]))
     names, kind = [name for _, name in ordered], ""
     if len(names) == 3:
         kind = next((k for k, words, _ in KINDS if re.search(words, stem) and (stem or k != "position")), "?")
         if kind == "?":
             kind = next((k for k, words, _ in KINDS if re.search(words, title.lower() if title else stem)), "")
-    # q1 to q4 have the scalar at the end by custom, q0 to q3 and w, x, y, z at the front
-    last = ordered[0][0] == "1" or (not letters and ordered[-1][0] in "wcs")
+    last = last or ordered[0][0] == "1"  # q1 to q4 have the scalar at the end by custom, q0 to q3 at the front
     return Group(stem, names, kind, unit, "xyzw" if last else "wxyz")
 
 
