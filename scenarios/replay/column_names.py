@@ -16,10 +16,8 @@ RATE = re.compile(r"(sampling|sample|data)?_?(rate|freq|frequency)(_hz)?|fs(_hz)
 MASK = re.compile(r"movement|moving|moves", re.I)
 TRUTH = re.compile(r"tru|ref|opt|gt|ground|vicon|mocap|rigid", re.I)
 BRACKETS = re.compile(r"\s*[\[(]\s*([^\d\])][^\])]*)?[\])]\s*$")
-AXIS = re.compile(
-    r"([_ ]?\[\d+\]|[_ .]?\d|[_ .-]?[wxyz]|(?<=q)[cs]|[_.](?:[enud]|east|north|up|down))$|_[wxyz](?=_)", re.I
-)
-PLACES = ["east", "north", "up", "down", "e", "n", "u", "d"]
+AXIS = re.compile(r"([_ ]?\[\d+\]|[_ .]?\d|[_ .-]?[wxyz]|(?<=q)[cs]|[_.](?:[enud]|east|north|up|down))$", re.I)
+INNER_AXIS = re.compile(r"_[wxyz](?=_)", re.I)  # before a unit
 ALIASES = {  # of units, without blanks and hats
     "rad/s": "rad/s rads-1 rad_s radians/s radian/s rad/sec rps",
     "deg/s": "deg/s degs-1 deg_s dps °/s degrees/s deg/sec",
@@ -74,7 +72,7 @@ def parsed(name: str) -> Name:
     text, unit = name.strip().lstrip("#").strip(), ""
     if found := BRACKETS.search(text):
         text, unit = text[: found.start()], re.sub(r"[\s^·*]", "", found[1] or "").lower()
-    axis = AXIS.search(text)
+    axis = AXIS.search(text) or INNER_AXIS.search(text)
     stem = text if axis is None else text[: axis.start()] + text[axis.end() :]
     if not unit and (found := SUFFIX.search(stem)):
         stem, unit = stem[: found.start()], found[1].lower()
