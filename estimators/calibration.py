@@ -23,6 +23,7 @@ Array = Any
 UNKNOWN = 0.1  # standard deviation of a parameter, relative to the field or to the unit matrix
 OFFSET_S = 0.2  # largest time offset that is looked for
 MOST_TRIES = 100  # of the fit: what is not determined would go on for ever
+FEWEST, VARIES, LESS, TURNED = 100, 0.08, 1.0 / 3.0, 0.02  # fields; spread of their length; by iron; across all axes
 MOST_STEPS = 5.0  # usual steps: beyond is a gap
 WINDOW_S, BIN_S = 20.0, 0.25  # over which the gyro's attitude is good enough; means of which the fit is made
 
@@ -59,6 +60,21 @@ def magnetometer(m: Array, strength: float | None = None) -> Calibration:
         {"hard_iron": sigma[:3] * size, "soft_iron": symmetric(sigma[3:]) / scale},
         unknown, rms, float(lengths.std()),
     )  # fmt: skip
+
+
+def carries_iron(m: Array) -> bool:
+    """Tell whether the length of fields (n, 3) varies, and hardly does so about another centre, by a linear fit.
+
+    |m|^2 = 2 m.b + c
+    """
+    if len(m) < FEWEST:
+        return False
+    A = np.column_stack([2.0 * m, np.ones(len(m))])
+    b = np.linalg.lstsq(A, (m * m).sum(axis=1), rcond=None)[0][:3]
+    spread = [float(lengths.std() / lengths.mean()) for lengths in (np.linalg.norm(z, axis=1) for z in (m, m - b))]
+    u = (m - b) / np.linalg.norm(m - b, axis=1)[:, None]
+    turned = np.linalg.eigvalsh(u.T @ u / len(u))[0] > TURNED
+    return bool(spread[0] > VARIES and spread[1] < LESS * spread[0] and turned)
 
 
 _SIX = ("xx", "yy", "zz", "xy", "xz", "yz")

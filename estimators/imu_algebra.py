@@ -1,7 +1,7 @@
 """Algebra of the IMU attitude filter in loops that numba compiles: rotations, F and F^T, small products, updates."""
 
 import os
-from math import cos, log, sin, sqrt
+from math import cos, sin, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +119,7 @@ def multiply(P, h, Ph):
 
 @compiled
 def fit(y, H, P, r, S):
-    """Write S = H P H^T + r, and return y.S^-1 y and log det S."""
+    """Write S = H P H^T + r, and return y.S^-1 y."""
     Ph = np.empty(N)
     for u in range(3):
         multiply(P, H[u], Ph)
@@ -136,7 +136,7 @@ def fit(y, H, P, r, S):
     f = S[0, 0] * S[1, 1] - S[0, 1] * S[1, 0]
     square = a * y[0] ** 2 + d * y[1] ** 2 + f * y[2] ** 2
     square += 2.0 * (b * y[0] * y[1] + c * y[0] * y[2] + e * y[1] * y[2])
-    return square / det, log(det)
+    return square / det
 
 
 @compiled
@@ -167,8 +167,9 @@ def correct(state, H, y, variance, n, trace):
             k[i] = Ph[i] / s
             dx[i] += k[i] * residual
         for i in range(N):
-            for j in range(N):
-                P[i, j] -= k[i] * Ph[j]
+            if k[i] != 0.0:  # closed magnets have no variance
+                for j in range(N):
+                    P[i, j] -= k[i] * Ph[j]
         if len(trace.row):
             at = trace.n[1]
             for i in range(N):

@@ -9,6 +9,7 @@ import numpy as np
 
 from gnc.estimators.imu_algebra import clear, compiled, correct, forward, in_body, inlined, matrix, transpose, turn
 from gnc.estimators.imu_layout import (
+    AWAY,
     BA,
     COUNT,
     ELAPSED,
@@ -29,6 +30,7 @@ from gnc.estimators.imu_layout import (
 )  # fmt: skip
 from gnc.estimators.imu_magnetometer import magnetic
 
+LEFT = 3.0  # reaches beyond which a body is at another place
 PUSHED = 4.0  # [m^2/s^3] of the velocity while the accelerometer is silent
 
 
@@ -102,9 +104,14 @@ def propagate(state, s, trace):
 
 @compiled
 def know(state, s, T, w_measured, rests, trace):
-    """Use what needs no sensor: the body stays near its place, and while it rests neither turns nor moves."""
+    """Use what needs no sensor: the body stays near a place, and while it rests neither turns nor moves."""
     H, y, variance, x = np.zeros((5, N)), np.empty(5), np.empty(5), state.x
+    away = x[POS] ** 2 + x[POS + 1] ** 2
+    if away > (LEFT * s.sigma_p) ** 2:
+        state.m[AWAY] += T
     for i in range(2):
+        if away > (LEFT * s.sigma_p) ** 2:  # the body has left its place for another, which says nothing of a tilt
+            state.P[POS + i, POS + i] = max(state.P[POS + i, POS + i], away)
         H[i, POS + i], y[i], variance[i] = 1.0, -x[POS + i], s.sigma_p**2 * 2.0 * s.tau_p / T
     correct(state, H, y, variance, 2, trace)
     if not rests:
@@ -177,7 +184,7 @@ def run(state, s, samples, with_field, final, told, trace):
     """Take samples through the filter; the sample k of the gyro is the mean rate since k - 1. `final`: the log ends."""
     m, w, R, last = state.m, np.empty(3), np.empty((3, 3)), len(samples.t) - 1
     W = np.empty((SHOWN, SHOWN))
-    m[COUNT] = 0.0
+    m[COUNT] = m[AWAY] = 0.0
     for k in range(last + 1):
         t, begun = samples.t[k], not np.isnan(m[LAST_T])
         dt = t - m[LAST_T] if begun else s.dt

@@ -16,7 +16,7 @@ MOST_UPDATES = 13  # of one number each, in one block
 FIELD = 50.0  # strength to which the log's field is scaled inside: about that of the Earth [uT]
 UNEXPLAINED = 50.0  # NIS without magnets before any is seen
 # Memory beside the state
-NIS_MEAN, NIS_BACK, OPEN, MOVING, ELAPSED, RATE2, LAST_MAG, LAST_T, LIKELIHOOD, COUNT, MEMORY = range(11)
+NIS_MEAN, NIS_BACK, OPEN, MOVING, ELAPSED, RATE2, LAST_MAG, LAST_T, AWAY, COUNT, MEMORY = range(11)
 
 
 class Settings(NamedTuple):
@@ -85,6 +85,7 @@ class Told(NamedTuple):
     y: Any  # (n, 3)
     S: Any  # (n, 3, 3)
     nis: Any  # (n,)
+    away: float = 0.0  # [s] for which the body was beyond its place
 
 
 class Trace(NamedTuple):

@@ -11,7 +11,6 @@ from gnc.estimators.imu_algebra import clear, compiled, correct, fit, matrix
 from gnc.estimators.imu_layout import (
     COUNT,
     HI,
-    LIKELIHOOD,
     MOVING,
     NIS_BACK,
     NIS_MEAN,
@@ -72,7 +71,7 @@ def explained(state, s, T, H, y, r):
         for j in range(6):
             y_0[i] += H[i, HI + j] * state.x[HI + j]
     keep, m = exp(-T / s.t_back), state.m
-    m[NIS_BACK] = keep * m[NIS_BACK] + (1.0 - keep) * min(NIS_CAP, fit(y_0, H_0, state.P, r, S)[0])
+    m[NIS_BACK] = keep * m[NIS_BACK] + (1.0 - keep) * min(NIS_CAP, fit(y_0, H_0, state.P, r, S))
     return m[NIS_BACK] < s.back
 
 
@@ -82,13 +81,12 @@ def magnetic(state, s, T, w_measured, mag, told, row, trace):
     H, y, variance, m = np.empty((6, N)), np.empty(6), np.empty(6), state.m
     r = look(state, s, w_measured, mag, H[:3], y)
     at = int(m[COUNT])
-    nis, log_det = fit(y, H[:3], state.P, r, told.S[at])
+    nis = fit(y, H[:3], state.P, r, told.S[at])
     told.row[at], told.nis[at] = row, nis
     square = y[0] ** 2 + y[1] ** 2 + y[2] ** 2
     for i in range(3):
         told.y[at, i], variance[i] = y[i], r
     m[COUNT] += 1.0
-    m[LIKELIHOOD] -= 0.5 * (nis + log_det)
     keep = exp(-T / s.t_mean)
     m[NIS_MEAN] = keep * m[NIS_MEAN] + (1.0 - keep) * min(nis, NIS_CAP)
     if nis > s.gate or m[NIS_MEAN] > s.gate_mean:

@@ -64,12 +64,13 @@ class RestSurvey:
         """Return per window: standard deviations 9, mean rates 3, field, autocovariances 11, second differences 9."""
         mean = windows.mean(axis=2)
         z = windows - mean[:, :, None]
-        lagged = [(z[:, 6:, lag:] * z[:, 6:, : z.shape[2] - lag]).sum(axis=(1, 2)) for lag in range(LAGS + 1)]
-        step = min(max(round(DIFFERENCE_S / self.dt), 1), z.shape[2] // 4)
+        n, field = z.shape[2], z[:, 6:]
+        lagged = [np.einsum("wcn,wcn->w", field[:, :, lag:], field[:, :, : n - lag]) for lag in range(LAGS + 1)]
+        step = min(max(round(DIFFERENCE_S / self.dt), 1), n // 4)
         second = z[:, :, 2 * step :] - 2.0 * z[:, :, step:-step] + z[:, :, : -2 * step]
         strength = np.sqrt((mean[:, 6:] ** 2).sum(axis=1))
         parts = [
-            z.std(axis=2),
+            np.sqrt(np.einsum("wcn,wcn->wc", z, z) / n),
             mean[:, :3],
             strength[:, None],
             np.stack(lagged, axis=1),

@@ -137,7 +137,7 @@ class MotionFilter:
     ) -> tuple[MotionBelief, Innovation]:
         """Correct with a measurement; one beyond the gate is refused, the second in a row widens the belief to fit."""
         expected = Prediction(*sensor.predict(belief, env))
-        y = sensor.residual(measurement[0], expected.z)
+        y = _apart(sensor.residual(measurement[0], expected.z))
         H = np.zeros((*expected.H.shape[:-1], SIZE))
         H[..., :6] = expected.H[..., :6]
         S = H @ belief.C @ np.swapaxes(H, -1, -2) + expected.R
@@ -205,6 +205,14 @@ def _corrected(C: Array, H: Array, R: Array, y: Array) -> tuple[Array, Array]:
     left = np.eye(SIZE) - K @ H
     C = left @ C @ np.swapaxes(left, -1, -2) + K @ R @ np.swapaxes(K, -1, -2)
     return (K @ y[..., None])[..., 0], 0.5 * (C + np.swapaxes(C, -1, -2))
+
+
+def _apart(y: Array) -> Array:
+    """Return the logarithm of a pose as rotation vector and displacement, as errors are here: t = J_l(phi) rho."""
+    if y.shape[-1] != 6:
+        return y
+    shift = (lie.so3_right_jacobian(-y[..., :3]) @ y[..., 3:, None])[..., 0]
+    return np.concatenate([y[..., :3], shift], axis=-1)
 
 
 def _retracted(belief: MotionBelief, d: Array) -> MotionBelief:

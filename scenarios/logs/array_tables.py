@@ -26,8 +26,8 @@ class ArrayTable:
 
     malformed = 0
 
-    def __init__(self, arrays: Mapping[str, Any]) -> None:
-        self._arrays = dict(arrays)
+    def __init__(self, arrays: Mapping[str, Any], scalars: Mapping[str, float] | None = None) -> None:
+        self._arrays, self.scalars = dict(arrays), scalars or {}  # numbers beside the arrays, a rate for instance
         self.columns = [
             column
             for name, a in self._arrays.items()
@@ -61,7 +61,22 @@ def array_tables(path: Path) -> dict[str, Table]:
         tables.setdefault(table, {})[column] = a
     if not tables:
         raise InputError(f"{path}: there are no arrays in it; expected columns of equal length")
-    return {name: ArrayTable(columns) for name, columns in tables.items()}
+    scalars = _scalars(path, suffix)
+    return {name: ArrayTable(columns, scalars) for name, columns in tables.items()}
+
+
+def _scalars(path: Path, suffix: str) -> dict[str, float]:
+    """Return single numbers by name, of NPZ and HDF5 with its attributes; those of MAT are arrays of one row."""
+    found: dict[str, Any] = {}
+    if suffix == ".npz":
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files if not _npy_header(file.zip, name)[0]}
+    elif suffix != ".mat":
+        import h5py
+
+        with h5py.File(path, "r") as file:
+            found = dict(file.attrs) | {n: x[()] for n, x in file.items() if getattr(x, "shape", None) == ()}
+    return {n: float(np.ravel(x)[0]) for n, x in found.items() if np.size(x) == 1 and np.asarray(x).dtype.kind in "iuf"}
 
 
 def _npz(path: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from gnc.scenarios.replay.stream import LogStream
 
 DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad norm", "repeated", "before start")
 MOST = 0.5  # of a sensor's measurements: from there on their refusal is a failure
+DRIVES = 0.4  # of the time: away from its place for longer a body is a vehicle
 LONG_S = 1.0  # for which ins may be without samples
 MANY = 0.1  # of a quantity's rows: from there on a rule that drops them is worth a warning
 
@@ -32,6 +33,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     noise = dataclasses.asdict(session.runner.noise) if isinstance(session.runner, ImuRunner) else None
     axes = [score.turned(estimates, session.config.score)] if truth is not None and not truth.aligned else []
     longest_s = {_name(session.streams[0]): LONG_S} if session.config.filter.kind == "ins" else {}
+    contradictions, imu = plausibility.contradictions(session.evidence), session.runner
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
     return {
         "replay": str(log),
@@ -49,8 +51,14 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "noise": noise,
         "motion": _motion(session),
         "hints": tuning.hints(session.config.filter.kind, sensors, rest, plausibility.spreads(session.evidence)),
-        "warnings": [*_warnings(data, longest_s), *plausibility.doubts(session.evidence), *filter(None, axes)],
-        "failures": _failures(sensors),
+        "warnings": [
+            *_warnings(data, longest_s),
+            *contradictions,
+            *plausibility.doubts(session.evidence),
+            *filter(None, axes),
+            *([f"magnetometer: {imu.iron}"] if isinstance(imu, ImuRunner) and imu.iron else []),
+        ],
+        "failures": [*_failures(sensors), *_untrusted(contradictions, session.runner, span)],
         "timing": {
             "seconds": session.seconds,
             "cpu_seconds": session.cpu_seconds,
@@ -104,6 +112,17 @@ def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:
         for name, s in sensors.items()
         if s["rejected"] > MOST * (s["used"] + s["rejected"])
     ]
+
+
+def _untrusted(contradictions: list[str], runner: Any, span: float) -> list[str]:
+    """Tell why estimates are not to be trusted though no sensor was refused."""
+    said = ["sensors contradict each other, see the warnings: trust no estimate"] if contradictions else []
+    if isinstance(runner, ImuRunner) and runner.away_s > DRIVES * span:
+        said.append(
+            f"the body leaves its place for {runner.away_s:.3g} of {span:.3g} s, as a vehicle does, and imu knows "
+            "motion about a place only: give a position or velocity to kind = 'ins', or a longer filter.reach_m"
+        )
+    return said
 
 
 def _warnings(data: dict[str, dict[str, Any]], longest_s: dict[str, float]) -> list[str]:

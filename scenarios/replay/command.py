@@ -81,6 +81,12 @@ def _inspect(log: Path, out: Path, as_json: bool) -> None:
         title = f"table {name!r}: {len(table['columns'])} columns, {table['rows_seen']} rows seen{rate}"
         display.table(title, ("columns", "kind", "unit", "usual length"), rows)
         print("all columns: " + ", ".join(table["columns"]))
+        if not table["time"] and "rate_hz" not in table:
+            print("it has neither stamps nor a rate: state log.rate_hz")
+        for g in table["guesses"]:
+            if g.get("like"):
+                length = f"usually of length {g['norm']:.3g}, in no unit that a {g['like']} has"
+                print(f"{', '.join(g['columns'])}: a {g['like']} by name, {length}: left out; convert the columns")
     print(f"wrote {out / 'inspect.toml'}")
 
 

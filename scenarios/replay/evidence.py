@@ -44,7 +44,10 @@ class Evidence:
             if not len(m.t):
                 continue
             self.spans[i] = [min(self.spans[i][0], m.t[0]), max(self.spans[i][1], m.t[-1])]
-            change = np.flatnonzero(np.append(True, (m.z[1:] != m.z[:-1]).any(axis=1)))
+            if not (m.z[1:, 0] == m.z[:-1, 0]).any():  # as of most sensors
+                change = np.arange(len(m.t))
+            else:
+                change = np.flatnonzero(np.append(True, (m.z[1:] != m.z[:-1]).any(axis=1)))
             held = m.t[np.append(change[1:] - 1, len(m.t) - 1)] - m.t[change]
             self.stuck[i] = max(self.stuck[i], (float(held.max()), float(m.t[change[held.argmax()]])))
             self.repeats[i] += len(m.t) - len(change)

@@ -17,6 +17,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.errors import InputError
+from gnc.estimators.calibration import carries_iron, magnetometer
 from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed
 from gnc.estimators.imu_smoother import smoothed
 from gnc.scenarios.replay import filter_config
@@ -29,6 +30,7 @@ from gnc.scenarios.replay.smoothing import Spool
 Array = Any
 
 CHUNK = 16384  # rows
+IRON_ROWS = 2000  # by which iron is looked for
 SENSORS = 10  # t, gyro, accelerometer, magnetometer
 
 
@@ -42,6 +44,8 @@ class ImuRunner:
     """Takes blocks of the log, and does all the filtering at its end."""
 
     recoveries = 0
+    away_s = 0.0  # for which the body was beyond its place
+    iron = ""  # what was taken off the magnetometer, in words
 
     def __init__(self, config: Replay, results: Results, folder: Path) -> None:
         self._config, self._results, self._folder = config, results, folder
@@ -74,8 +78,27 @@ class ImuRunner:
         """Find the noises, filter, smooth, and write."""
         self._file.flush()
         if self._file.tell():
-            rows = np.memmap(self._file, float, "r").reshape(-1, SENSORS)
+            rows = np.memmap(self._file, float, "r+").reshape(-1, SENSORS)
+            if self._mounted is not None:
+                self._remove_iron(rows)
             (self._compare if self.candidates else self._filter)(rows)
+
+    def _remove_iron(self, rows: Array) -> None:
+        """Calibrate a magnetometer whose field is of one length but for a magnet that the body carries all the time."""
+        some = np.array(rows[:: max(len(rows) // IRON_ROWS, 1), 7:10])
+        some = some[np.isfinite(some).all(axis=1)]
+        if not carries_iron(some):
+            return
+        found = magnetometer(some)
+        soft = not any(name.startswith("soft") for name in found.undetermined)
+        S, b = found.values["soft_iron"] if soft else np.eye(3), found.values["hard_iron"]
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK, 7:10]
+            part[:] = (part - b) @ S
+        left = float(np.linalg.norm((some - b) @ S, axis=1).std())
+        offset = ", ".join(f"{1e6 * x:.3g}" for x in b)
+        self.iron = f"the field's length varied by {1e6 * found.before:.3g} uT as the body turned; without a magnet of "
+        self.iron += f"({offset}) uT on the body, which was taken off, by {1e6 * left:.3g}: gnc calibrate"
 
     def _compare(self, rows: Array) -> None:
         """Tell the likelihood of every innovation for all candidates."""
@@ -90,6 +113,7 @@ class ImuRunner:
         imu, output, starts = self._built(rows, self._config), self._config.output, list[tuple[Chunk, Any]]()
         for chunk, before, told in self._forwards(imu, rows, self._chunk(imu.dt)):
             self._innovations(rows[chunk.start : chunk.end, 0], told, imu)
+            self.away_s += told.away
             if output.smooth:
                 starts.append((chunk, before))
             else:

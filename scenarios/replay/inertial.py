@@ -10,8 +10,8 @@ import numpy as np
 
 from gnc import dual_quaternion, quaternion
 from gnc.errors import InputError
-from gnc.estimators.imu_filter import aligned
 from gnc.estimators.imu_rest import WINDOW_S, ImuNoise, resting
+from gnc.estimators.imu_start import aligned
 from gnc.estimators.ins import InsFilter
 from gnc.estimators.ins_sensors import InsSensor
 from gnc.models.sensors import Measurement

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gnc import quaternion
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log
+from gnc.scenarios.replay import column_names
+from gnc.scenarios.replay.column_names import Group
 
 Array = Any
+Values = dict[str, Array]
 
-TIME = re.compile(r"#?(t|time|stamp|timestamp|epoch)(?:_(s|ms|us|ns))?", re.I)  # the unit, if the name has it
 UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
-LIKELY_STEP = (1e-5, 100.0)  # [s]
-AXIS = re.compile(r"(\[\d+\]|_?\d|_?[wxyz]|(?<=q)[cs]|[_.](?:[enud]|east|north|up|down))$|_[wxyz](?=_)", re.I)
-STATED = {  # units at the end of a name
-    "deg_s": "deg/s", "dps": "deg/s", "rad_s": "rad/s", "m_s2": "m/s^2", "ms2": "m/s^2", "mps2": "m/s^2", "nt": "nT",
-    "ut": "uT", "mg": "mG", "gauss": "G", "m_s": "m/s", "mps": "m/s", "m": "m",
-}  # fmt: skip
-UNIT = re.compile(rf"_({'|'.join(STATED)})$")
-KINDS = (  # by the name without its axis, then by the usual length of the vector: unit, lowest, highest
-    ("gyro", r"gyr|omega|angular|rate|(^|[_.])w$", (("rad/s", 0.0, 20.0), ("deg/s", 20.0, 3e3))),
-    ("accelerometer", r"acc|force|(^|[_.])a$", (("m/s^2", 8.0, 12.0), ("g", 0.8, 1.2))),
-    ("magnetometer", r"mag|field|(^|[_.])[bm]$",
-     (("uT", 15.0, 80.0), ("nT", 1.5e4, 8e4), ("T", 1.5e-5, 8e-5), ("G", 0.15, 0.8), ("mG", 150.0, 800.0))),
-    ("velocity", r"vel|(^|[_.])v$", (("m/s", 0.0, 2e4),)),
-    ("position", r"^$|pos|gnss|gps|trans|(^|[_.])[pr]$", (("m", 0.0, 1e9),)),
-)  # fmt: skip
+LIKELY_STEP = (4e-4, 100.0)  # [s]
+EPOCHS = (9e8, 2.5e9)  # [s] since 1970 of stamps that are dates
+LAG_S, IN_RADIANS = 0.1, 0.13  # over which directions swing; by what share of a gyro's numbers if they are in rad/s
+EARTH_M = 6.371e6
+AGREES = 0.5  # correlation of a gyro with the rate of an attitude, from which the attitude tells more
 
 
 def inspected(log: Path) -> dict[str, Any]:
     """Return rows, rate, gaps and guesses of every table."""
-    return {name: _table(table) for name, table in open_log(log).items()}
+    return {name: _table(table, name) for name, table in open_log(log).items()}
 
 
-def _table(table: Table) -> dict[str, Any]:
-    columns = [name for name in table.columns if _readable(table, name)]
-    time = next((name for name in table.columns if TIME.fullmatch(name)), None)
+def _table(table: Table, title: str) -> dict[str, Any]:
+    begins = {name: _begin(table, name) for name in table.columns}
+    longest = max((len(z) for z in begins.values() if z is not None), default=0)
+    columns = [name for name, z in begins.items() if z is not None and len(z) == longest]
+    single = {n: float(z[0]) for n, z in begins.items() if z is not None and len(z) == 1 < longest}
+    time = column_names.time_column(table.columns)
     first = next(table.chunks(columns, [time] if time else [], CHUNK_ROWS), {})
     told: dict[str, Any] = {
         "columns": list(table.columns),
@@ -46,71 +41,165 @@ def _table(table: Table) -> dict[str, Any]:
         "rows_seen": len(next(iter(first.values()), [])),
     }
     if time is not None:
-        told |= _clock(first[time], TIME.fullmatch(time)[2])  # type: ignore[index]
-    groups, rate_hz = _groups(columns).items(), told.get("rate_hz", float("nan"))
-    guesses = (_guess(stem, group, first, rate_hz) for stem, group in groups)
+        told |= _clock(first[time], column_names.parsed(time).time_unit)
+    elif rate := column_names.rate_of(getattr(table, "scalars", {}) | single):
+        told["rate_hz"] = rate
+    told["mask"] = next((name for name in columns if column_names.MASK.fullmatch(name)), None)
+    rate_hz = told.get("rate_hz", float("nan"))
+    guesses = [_guess(group, first, rate_hz) for group in column_names.groups(columns, title)]
     told["guesses"] = [guess for guess in guesses if guess is not None]
+    _by_gyro(told["guesses"], first)
+    told["jerk"] = _jerk(column_names.vectors(told["guesses"])[:2], first, rate_hz)
+    _down(told["guesses"], first)
     return told
 
 
-def _readable(table: Table, name: str) -> bool:
-    """Tell whether a column holds numbers."""
+def _begin(table: Table, name: str) -> Array | None:
+    """Return the first numbers of a column, None if it holds none."""
     try:
-        next(table.chunks([name], [], 10), None)
+        return next(table.chunks([name], [], 10), {}).get(name)
     except Exception:  # each format has its own kinds
-        return False
-    return True
+        return None
 
 
 def _clock(stamps: Array, stated: str | None) -> dict[str, Any]:
-    """Return unit, rate and gaps of stamps, by the first rows; the unit is stated, or makes a likely step."""
+    """Return unit, rate and gaps of stamps; the unit is stated, or makes a date, or a likely step."""
     if stamps.dtype.kind == "M":
         steps, unit = np.diff(stamps.astype(np.int64)) * 1e-9, "iso"
     else:
         raw = np.diff(stamps.astype(float))
         usual = np.median(raw[raw > 0.0]) if (raw > 0.0).any() else 1.0
-        units = [(stated.lower(), dict(UNITS)[stated.lower()])] if stated else UNITS
-        units = units[::-1] if stamps.dtype.kind == "i" else units
-        unit, scale = next(
-            ((u, s) for u, s in units if stated or LIKELY_STEP[0] < usual * s < LIKELY_STEP[1]), UNITS[0]
-        )
+        dates = [(u, s) for u, s in UNITS if len(stamps) and EPOCHS[0] < float(stamps[0]) * s < EPOCHS[1]]
+        order = UNITS[::-1] if stamps.dtype.kind == "i" else UNITS
+        likely = [(u, s) for u, s in order if LIKELY_STEP[0] < usual * s < LIKELY_STEP[1]]
+        unit, scale = (stated, dict(UNITS)[stated]) if stated else (dates or likely or [UNITS[0]])[0]
         steps = raw * scale
     steps = steps[steps > 0.0]
     step = float(np.median(steps)) if len(steps) else float("nan")
     return {"time_unit": unit, "rate_hz": 1.0 / step, "gaps": int((steps > 5.0 * step).sum())}
 
 
-def _groups(columns: list[str]) -> dict[str, list[str]]:
-    """Return columns that differ in their last index or axis only, by what they have in common."""
-    groups: dict[str, list[str]] = {}
-    for name in columns:
-        groups.setdefault(AXIS.sub("", name).lower(), []).append(name)
-    return {stem: group for stem, group in groups.items() if len(group) in (3, 4)}
-
-
-def _guess(stem: str, group: list[str], first: dict[str, Array], rate_hz: float) -> dict[str, Any] | None:
+def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None:
     """Return what a group of columns may be, how often it has a value, and how much its samples scatter."""
-    values = np.stack([first[name] for name in group], axis=1)
+    values = _stacked(first, group.columns)
     whole = np.isfinite(values).all(axis=1)
     if not whole.any():
         return None
+    share = float((whole & np.append(True, (values[1:] != values[:-1]).any(axis=1))).mean())
+    if group.kind == "geodetic":
+        values = EARTH_M * np.radians(values[:, :2]) * [1.0, np.cos(np.radians(values[whole][0, 0]))]
     length = float(np.median(np.linalg.norm(values[whole], axis=1)))
-    guess = {"kind": "", "columns": group, "norm": length, "rate_hz": rate_hz * float(whole.mean())}
-    guess["scatter"] = _scatter(values[whole])
-    if len(group) == 4:
-        return guess | {"kind": "attitude", "order": _order(group)} if abs(length - 1.0) < 0.01 else None
-    stated = UNIT.search(stem)
-    for kind, names, units in KINDS:
-        for unit, low, high in units:
-            likely = STATED[stated[1]] == unit if stated else low <= length < high
-            if re.search(names, UNIT.sub("", stem)) and likely:
-                return guess | {"kind": kind, "unit": unit}
-    return guess
+    guess = {"kind": group.kind, "columns": group.columns, "norm": length, "rate_hz": rate_hz * share}
+    guess |= {"scatter": _scatter(values[whole]), "stem": group.stem, "order": group.order}
+    if len(group.columns) == 4:
+        return guess | {"kind": "attitude"} if abs(length - 1.0) < 0.01 else None
+    unit = column_names.unit_of(group, length)
+    if unit is None and group.kind not in ("", "geodetic"):  # its name is known, and its numbers are not
+        return guess | {"kind": "", "like": group.kind}
+    stated = bool(group.unit) and unit is not None and group.unit in column_names.ALIASES[unit].split()
+    return guess | {"unit": unit, "stated": stated}
 
 
-def _order(group: list[str]) -> str:
-    """Return where the scalar of a quaternion is, by the names; scalar first where they do not tell."""
-    return "xyzw" if group[-1][-1].lower() in "wcs" else "wxyz"
+def _by_gyro(guesses: list[dict[str, Any]], first: Values) -> None:
+    """Find a gyro's unit and interval, and a quaternion's order: directions and attitudes swing as the gyro turns."""
+    gyro = next((g for g in guesses if g["kind"] == "gyro"), None)
+    if gyro is None or not np.isfinite(gyro["rate_hz"]):
+        return
+    w, step = _stacked(first, gyro["columns"]), 1.0 / gyro["rate_hz"]
+    sizes = []
+    for guess in guesses:
+        z = _stacked(first, guess["columns"])
+        if guess["kind"] in ("magnetometer", "accelerometer") and step < LAG_S:
+            sizes.append((guess["kind"] == "accelerometer", _swing(w, z, step)))
+        if guess["kind"] == "attitude":
+            shares = {order: _agreement(w, z if order == "wxyz" else z[:, [3, 0, 1, 2]]) for order in ("wxyz", "xyzw")}
+            if max(shares.values()) > AGREES:
+                guess["order"] = max(shares, key=shares.__getitem__)
+                interval, left = _interval(w, z if guess["order"] == "wxyz" else z[:, [3, 0, 1, 2]])
+                gyro.setdefault("interval", interval)
+                guess["scatter"] = min(guess["scatter"], left * np.sqrt(3.0) / 4.0)  # as components of a quaternion
+    sizes = sorted(size for size in sizes if np.isfinite(size[1]))  # a field is not pushed
+    if sizes and not gyro.get("stated"):
+        gyro["unit"] = "rad/s" if sizes[0][1] > IN_RADIANS else "deg/s"
+
+
+def _swing(w: Array, z: Array, step: float) -> float:
+    """Return the slope of the motion of a direction over that by a gyro, dz = -w x z; NaN if they disagree."""
+    both = np.isfinite(w).all(axis=1) & np.isfinite(z).all(axis=1)
+    n = int(LAG_S / step) + 1
+    w, z = w[both], z[both]
+    if len(w) < 4 * n:
+        return float("nan")
+    swept = np.cumsum(w * step, axis=0)
+    by_gyro = -np.cross(swept[n:] - swept[:-n], 0.5 * (z[n:] + z[:-n]))
+    moved = z[n:] - z[:-n]
+    both, square, whole = (by_gyro * moved).sum(), (by_gyro**2).sum(), (moved**2).sum()
+    return float(both / square) if both > AGREES * np.sqrt(square * whole) else float("nan")
+
+
+def _turns(w: Array, q: Array) -> tuple[Array, Array]:
+    """Return rotations between attitudes, and what a gyro's samples sum up to: those before stamps, and those after."""
+    rows = np.flatnonzero(np.isfinite(q).all(axis=1) & np.isfinite(w).all(axis=1))
+    sums = np.cumsum(np.nan_to_num(w), axis=0)
+    turn = quaternion.log(quaternion.mul(quaternion.conj(q[rows[:-1]]), q[rows[1:]]))
+    return turn, np.stack([np.diff(z[rows], axis=0) for z in (sums, sums - np.nan_to_num(w))])
+
+
+def _agreement(w: Array, q: Array) -> float:
+    """Return the correlation of a gyro with the rate of attitudes, whatever their scale."""
+    turn, (swept, _) = _turns(w, q)
+    return float((turn * swept).sum() / np.sqrt((turn**2).sum() * (swept**2).sum() + 1e-300))
+
+
+def _interval(w: Array, q: Array) -> tuple[str, float]:
+    """Return when samples of a gyro count, so that least of the attitudes' turns is unexplained, and their noise."""
+    turn, (before, after) = _turns(w, q)
+    ways = {"before": before, "after": after, "mean": 0.5 * (before + after)}
+    left = {}
+    for name, swept in ways.items():
+        scale = (turn * swept).sum() / max(float((swept * swept).sum()), 1e-300)
+        unexplained = turn - scale * swept
+        left[name] = float(np.median(np.abs(unexplained - np.median(unexplained, axis=0))))  # a bias is no matter
+    best = min(left, key=left.__getitem__)
+    return best, 1.4826 * left[best] / float(np.sqrt(2.0))
+
+
+def _jerk(pair: list[dict[str, Any]], first: Values, rate_hz: float) -> float:
+    """Return the density of the angular acceleration [rad^2/s^3] by attitudes from two directions."""
+    if len(pair) < 2:
+        return 0.0
+    b_1, b_2 = (_stacked(first, guess["columns"]) for guess in pair)
+    r_1, r_2 = (_stacked(first, guess["reference"]) for guess in pair)
+    seen = np.isfinite(np.concatenate([b_1, b_2, r_1, r_2], axis=1)).all(axis=1)
+    axes = [_triads(*(z[seen] for z in two)) for two in ((b_1, b_2), (r_1, r_2))]
+    q_IB = quaternion.from_matrix(np.einsum("nik,njk->nij", axes[1], axes[0]))
+    over = max(len(q_IB) // 200, 1)  # rows over which a turn stands out of the noise
+    rate = quaternion.log(quaternion.mul(quaternion.conj(q_IB[:-over]), q_IB[over:])) * rate_hz / over
+    change = (rate[over:] - rate[:-over])[::over]
+    usual = 1.4826 * np.median(np.abs(change)) if len(change) else 0.0  # a gap is no jerk
+    return float(usual) ** 2 * rate_hz / over
+
+
+def _triads(a: Array, b: Array) -> Array:
+    """Return right-handed axes of pairs of directions, as columns."""
+    x, z = a, np.cross(a, b)
+    axes = np.stack([x, np.cross(z, x), z], axis=2)
+    return axes / np.linalg.norm(axes, axis=1, keepdims=True)
+
+
+def _down(guesses: list[dict[str, Any]], first: Values) -> None:
+    """Note attitudes whose world has z downwards and x to the north, by what they make of force and field."""
+    force, field = (next((g for g in guesses if g["kind"] == k), None) for k in ("accelerometer", "magnetometer"))
+    for guess in [g for g in guesses if g["kind"] == "attitude"] if force and field else []:
+        q = _stacked(first, guess["columns"])
+        q = q if guess["order"] == "wxyz" else q[:, [3, 0, 1, 2]]
+        turned = (quaternion.rotate(q, _stacked(first, z["columns"])) for z in (force, field) if z is not None)
+        up, north = (np.nanmedian(z, axis=0) for z in turned)
+        guess["down"] = bool(up[2] < -0.5 * np.linalg.norm(up) and north[0] > abs(north[1]))
+
+
+def _stacked(first: Values, names: list[str]) -> Array:
+    return np.stack([first[name].astype(float) for name in names], axis=1)
 
 
 def _scatter(values: Array) -> float:

@@ -17,7 +17,8 @@ from gnc.scenarios.replay.evidence import Evidence
 Array = Any
 Seen = tuple[Any, Array, Array]  # section of a quantity, its times and values
 
-GRAVITY, EARTH_FIELD = (9.0, 10.6), (15e-6, 80e-6)  # plausible lengths [m/s^2], [T]
+GRAVITY, PUSHED, EARTH_FIELD = (9.0, 10.6), (6.0, 20.0), (15e-6, 80e-6)  # plausible lengths [m/s^2], [T]
+CALM, CALM_SPREAD = 50, 0.05  # samples of a stretch, and how much their lengths spread where the body is not pushed
 ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
 TURNING = 0.05  # [rad/s] below which rates tell nothing
@@ -27,8 +28,8 @@ STUCK_S = 1.0  # for which a sensor repeats itself to be doubted
 SPANS = 1.2  # ratio of two clocks' spans from which a rate is doubted
 
 
-def doubts(evidence: Evidence) -> list[str]:
-    """Return sentences, none if all is plausible."""
+def contradictions(evidence: Evidence) -> list[str]:
+    """Return sentences on sensors that cannot all be right, none if all is plausible."""
     seen, orbit = evidence.first(), evidence.config.orbit is not None
     said = [line for sensor, _, z in seen for line in _lengths(sensor, z, orbit)]
     said += [line for i, a in enumerate(seen) for b in seen[:i] for line in _angles(a, b)]
@@ -37,7 +38,12 @@ def doubts(evidence: Evidence) -> list[str]:
     said += [line for gyro in gyros for attitude in turned for line in _rates(gyro, attitude)]
     fields = [x for x in seen if _kind(x[0]) == "magnetometer" or (_kind(x[0]) == "vector" and not _moving(x[0]))]
     said += [line for gyro in gyros for field in fields for line in _swings(gyro, field, orbit)]
-    return [*said, *_stuck(evidence), *_clocks(evidence)]
+    return said
+
+
+def doubts(evidence: Evidence) -> list[str]:
+    """Return sentences on what is odd, and may be true."""
+    return [*_stuck(evidence), *_clocks(evidence)]
 
 
 def _moving(sensor: Any) -> bool:
@@ -63,12 +69,22 @@ def _kind(section: Any) -> str:
 
 
 def _lengths(sensor: Any, z: Array, orbit: bool) -> list[str]:
-    length = float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
-    if _kind(sensor) == "accelerometer" and not GRAVITY[0] < length < GRAVITY[1]:
+    lengths = np.sqrt((z[:, :3] ** 2).sum(axis=1))
+    length = float(np.median(lengths))
+    if _kind(sensor) == "accelerometer" and not _weighs(lengths):
         return [f"{sensor.name}: the specific force is usually {length:.3g} m/s^2, gravity 9.8: check its unit"]
     if _kind(sensor) == "magnetometer" and not orbit and not EARTH_FIELD[0] < length < EARTH_FIELD[1]:
         return [f"{sensor.name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"]
     return []
+
+
+def _weighs(lengths: Array) -> bool:
+    """Tell whether specific forces are those of gravity: while they are calmest, or, of a body never calm, at all."""
+    n = max(len(lengths) // CALM, 1) * CALM
+    parts = lengths[:n].reshape(-1, CALM) if n <= len(lengths) else lengths[None]
+    calm = parts[parts.std(axis=1).argmin()]
+    low, high = GRAVITY if calm.std() < CALM_SPREAD * calm.mean() else PUSHED
+    return bool(low < calm.mean() < high)
 
 
 def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:

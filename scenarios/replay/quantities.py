@@ -27,6 +27,7 @@ SI = {  # the size of a unit
 }  # fmt: skip
 # The range of a sensor that states none, 2000 deg/s, 200 g, 15 times the Earth's field; share of rows beyond: is odd
 PLAUSIBLE = {"gyro": (35.0, 0.01, "rad/s"), "accelerometer": (2e3, 0.5, "m/s^2"), "magnetometer": (1e-3, 0.5, "T")}
+SEMI_MAJOR_M, ECCENTRICITY_2 = 6378137.0, 6.69437999014e-3  # of the ellipsoid WGS 84
 TURNED_UP = 1e3  # [rad/s^2] by a torque that is none
 NORM = 0.01  # by which the norm of a measured quaternion may be off
 UNIT, ODD_UNIT = 0.1, 0.5  # by which the usual length of a direction, and each one, may be off, beside its noise
@@ -60,6 +61,41 @@ def scaled(sensor: Any) -> Quantity:
         return np.concatenate([z, values[:, n:]], axis=1), np.where(_beyond(z, limit), SATURATED, FINE)
 
     return Quantity((*sensor.columns, *beside), n + len(beside), convert, len(beside))
+
+
+def position(sensor: sensor_config.PositionSensor) -> Quantity:
+    """A position in inertial axes, or latitude, longitude and height [deg, deg, m] as east, north, up of the first."""
+    if sensor.frame == "inertial":
+        return scaled(sensor)
+    first: list[Array] = []
+
+    def convert(values: Array) -> Converted:
+        good = (np.abs(values) <= [90.0, 360.0, 1e8]).all(axis=1)
+        first.extend(values[good][: 1 - len(first)])
+        if not first:
+            return np.zeros((len(values), 3)), np.full(len(values), SATURATED)
+        latitude, longitude = np.radians(first[0][:2])
+        up = _up(latitude, longitude)
+        east = np.array([-np.sin(longitude), np.cos(longitude), 0.0])
+        z = (_from_centre(np.where(good[:, None], values, first[0])) - _from_centre(first[0])) @ np.array(
+            [east, np.cross(up, east), up]
+        ).T
+        return z, np.where(good, FINE, SATURATED)
+
+    return Quantity(sensor.columns, 3, convert)
+
+
+def _up(latitude: Array, longitude: Array) -> Array:
+    level = np.cos(latitude)
+    return np.stack([level * np.cos(longitude), level * np.sin(longitude), np.sin(latitude)], axis=-1)
+
+
+def _from_centre(geodetic: Array) -> Array:
+    """Return places on the ellipsoid WGS 84 in axes that the Earth carries [m]."""
+    latitude, longitude = np.moveaxis(np.radians(geodetic[..., :2]), -1, 0)
+    across = SEMI_MAJOR_M / np.sqrt(1.0 - ECCENTRICITY_2 * np.sin(latitude) ** 2)
+    flattened = np.stack([across, across, (1.0 - ECCENTRICITY_2) * across], axis=-1)
+    return (flattened + geodetic[..., 2:]) * _up(latitude, longitude)
 
 
 def vector(sensor: sensor_config.VectorSensor) -> Quantity:
@@ -158,6 +194,7 @@ QUANTITIES: dict[str, Callable[[Any], Quantity]] = {
     "vector": vector,
     "attitude": attitude,
     "pose": pose,
+    "position": position,
 }  # else: scaled
 
 

@@ -50,7 +50,7 @@ class Records:
         records = np.empty(n, self.dtype)
         for name in self.dtype.names or ():
             records[name] = columns.get(name, np.nan)
-        self._file.write(records.tobytes())
+        self._file.write(records.view(np.uint8).data)
         self.count += n
 
     def close(self, keep: bool = True, beside: Callable[[Array], Mapping[str, Array]] | None = None) -> None:

@@ -174,6 +174,10 @@ class PositionSensor(Aiding):
 
     kind: Literal["position"]
     columns: Names3
+    frame: Literal["inertial", "geodetic"] = Field(
+        default="inertial",
+        description="geodetic: latitude, longitude [deg], height; inertial axes are east, north, up at the first",
+    )
     unit: LengthUnit = "m"
     sigma_m: Positive
     sigma_fraction: NonNegative = 0.0

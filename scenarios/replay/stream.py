@@ -70,7 +70,8 @@ class LogStream:
         flagged = np.zeros(len(t), bool) if flags is None else flags == 0.0
         finite = np.isfinite(values)
         rule = np.where(finite.all(axis=1) | flagged, FINE, "incomplete").astype("<U16")
-        rule[np.isnan(values).all(axis=1) & ~flagged] = "empty"
+        measured = values[:, : values.shape[1] - self.quantity.extra]  # a reference may go on without
+        rule[np.isnan(measured).all(axis=1) & ~flagged] = "empty"
         for code, name in STAMP_RULES.items():
             rule[(verdict == code) & (rule != "empty")] = name
         good = rule == FINE

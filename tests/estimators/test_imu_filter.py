@@ -5,11 +5,12 @@ from gnc import quaternion
 from gnc.estimators import imu_layout as k
 from gnc.estimators.imu_algebra import backward, forward
 from gnc.estimators.imu_backward import go_back
-from gnc.estimators.imu_filter import ImuFilter, aligned, empty_trace, first_state, passed, surveyed
+from gnc.estimators.imu_filter import ImuFilter, empty_trace, passed, surveyed
 from gnc.estimators.imu_kernels import strapdown
 from gnc.estimators.imu_magnetometer import look
 from gnc.estimators.imu_rest import RestSurvey, resting
 from gnc.estimators.imu_smoother import smoothed
+from gnc.estimators.imu_start import aligned, begun
 from tests.estimators.imu_motion import BIAS, motion
 
 STEP = 1e-6
@@ -156,7 +157,7 @@ def test_a_magnet_that_is_attached_turns_nothing():
 def test_a_delay_of_the_magnetometer_is_found():
     m = motion(seed=4, delay_s=0.015)
     imu = ImuFilter(m.dt, surveyed(m.rows, m.dt))
-    state = first_state(imu, m.rows)
+    state = begun(imu, m.rows[:1000])
     imu.run(state, imu.samples(m.rows, 0), True)
     assert state.x[k.TAU] == pytest.approx(0.015, abs=0.004)
 
@@ -225,7 +226,7 @@ def test_alignment_takes_the_force_up_and_the_field_north():
 def test_a_gap_of_the_log_widens_the_covariance(log):
     rows = log.rows[(log.rows[:, 0] < 20.0) | (log.rows[:, 0] > 23.0)]
     imu = ImuFilter(log.dt, surveyed(log.rows, log.dt))
-    state = first_state(imu, rows)
+    state = begun(imu, rows[:1000])
     told = imu.run(state, imu.samples(rows, 0), True)
     at = int(np.searchsorted(rows[:, 0], 23.0))
     assert np.trace(told.C[at + 30][:3, :3]) > 2.0 * np.trace(told.C[at - 1][:3, :3])

@@ -4,7 +4,7 @@ import numpy as np
 
 from gnc import dual_quaternion, quaternion
 from gnc.estimators.motion_fit import Poses, _Direct, fitted
-from gnc.estimators.motion_models import MotionFilter
+from gnc.estimators.motion_models import MotionFilter, _apart
 from gnc.scenarios.logs.log_writer import write_log
 from tests.scenarios.replay.flights import named, names, replayed
 
@@ -86,3 +86,9 @@ def test_predictions_at_withheld_instants_are_no_worse_than_constant_velocity():
             errors.append([np.sum((x - place[2 * k + 1]) ** 2) for x in (predicted, line)])
         ours, constant_velocity = np.sqrt(np.mean(errors[10:], axis=0))
         assert ours <= constant_velocity
+
+
+def test_the_residual_of_a_pose_is_a_rotation_and_a_displacement_however_far_it_turns():
+    phi, shift = np.array([0.9, -0.6, 0.7]), np.array([3.0, -2.0, 1.0])
+    y = dual_quaternion.log(dual_quaternion.from_pose(quaternion.exp(phi), shift))
+    np.testing.assert_allclose(_apart(y), [*phi, *shift], atol=1e-12)

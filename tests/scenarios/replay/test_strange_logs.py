@@ -144,3 +144,41 @@ def test_normalised_directions_count_two_numbers_and_their_exact_noise_is_not_ca
         low, high = chi2.ppf([5e-5, 1.0 - 5e-5], 2 * found["used"]) / found["used"]
         assert low < found["nis"] < high
     assert not [hint for hint in outcome["hints"] if "noise" in hint]
+
+
+def test_a_log_that_begins_in_motion_is_aligned(tmp_path):
+    log = columns()
+    moving = {name: values[log["t"] > 12.0] for name, values in log.items()}
+    np.savez(tmp_path / "log.npz", **moving)
+    _, outcome = replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
+    assert outcome["truth"]["rms_deg"] < 1.5
+    assert not outcome["failures"]
+
+
+def test_iron_on_the_body_is_taken_off_and_told(tmp_path):
+    log = changed("mag", by=lambda z: z @ np.diag([1.1, 0.9, 1.05]) + [30.0, -20.0, 25.0])()
+    np.savez(tmp_path / "log.npz", **log)
+    _, outcome = replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
+    assert outcome["truth"]["rms_deg"] < 2.0
+    assert any("taken off" in warning for warning in outcome["warnings"])
+
+
+def test_a_vehicle_is_no_body_about_a_place(tmp_path):
+    log = columns()
+    n, t = len(log["t"]), log["t"]
+    turn = quaternion.exp(np.outer(np.clip(t - 10.0, 0.0, None), [0.0, 0.0, 0.1]))
+    ahead = np.where(t > 10.0, 2.0 * np.sin(2.0 * np.pi * (t - 10.0) / 20.0), 0.0)  # [m/s^2], to 12 m/s and back
+    push = quaternion.rotate(turn, ahead[:, None] * [1.0, 0.0, 0.0]) + [0.0, 0.0, 9.81]
+    noise = np.random.default_rng(1).standard_normal((3, n, 3)) * [[[2e-3]], [[0.05]], [[0.6]]]
+    log["gyr"] = np.where(t[:, None] > 10.0, [0.0, 0.0, 0.1], 0.0) + noise[0]
+    log["acc"] = quaternion.inverse_rotate(turn, push) + noise[1]
+    log["mag"] = quaternion.inverse_rotate(turn, np.broadcast_to([0.0, 18.0, -40.0], (n, 3))) + noise[2]
+    np.savez(tmp_path / "log.npz", **(log | {"q": turn}))
+    _, outcome = replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
+    assert any("as a vehicle does" in failure for failure in outcome["failures"])
+
+
+def test_sensors_that_contradict_each_other_are_a_failure(tmp_path):
+    np.savez(tmp_path / "log.npz", **changed("mag", by=lambda z: z[:, [1, 0, 2]] * [1, 1, -1])())
+    _, outcome = replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
+    assert outcome["failures"] == ["sensors contradict each other, see the warnings: trust no estimate"]

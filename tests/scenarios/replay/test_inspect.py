@@ -1,0 +1,121 @@
+"""What `gnc replay --inspect` makes of the logs of strangers: names, units, orders, rates."""
+
+import h5py
+import numpy as np
+import pytest
+
+from gnc import quaternion
+from gnc.config.base import parse
+from gnc.scenarios.logs.log_writer import write_log
+from gnc.scenarios.replay import column_names, quantities
+from gnc.scenarios.replay.config import Replay
+from gnc.scenarios.replay.first_config import starting_config
+from gnc.scenarios.replay.inspect import inspected
+from gnc.scenarios.replay.sensor_config import PositionSensor
+from tests.estimators.imu_motion import motion
+
+M = motion(seed=2, duration=30.0, rate=100.0)
+T, GYR, ACC, MAG = np.split(M.rows, [1, 4, 7], axis=1)
+LAST = [1, 2, 3, 0]  # scalar at the end
+
+
+def axes(pattern, z, letters="xyz"):
+    return {pattern.format(letter): z[:, i] for i, letter in enumerate(letters)}
+
+
+def told(tmp_path, columns):
+    write_log(tmp_path / "log.csv", {"": columns})
+    return parse(starting_config(inspected(tmp_path / "log.csv")), Replay)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "unit"),
+    [
+        ("Gyroscope {} (deg/s)", "gyro", "deg/s"), ("w_RS_S_{} [rad s^-1]", "gyro", "rad/s"), ("g{}", "gyro", None),
+        ("omega_{}_rad_s", "gyro", "rad/s"), ("rotation_rate_{}(radians/s)", "gyro", "rad/s"),
+        ("Accelerometer {} (g)", "accelerometer", "g"), ("a_RS_S_{} [m s^-2]", "accelerometer", "m/s^2"),
+        ("Magnetometer {} (uT)", "magnetometer", "uT"), ("magnetic_field_{}(microteslas)", "magnetometer", "uT"),
+        ("v_RS_R_{} [m s^-1]", "velocity", "m/s"), ("b_w_RS_S_{} [rad s^-1]", "", None),
+    ],
+)  # fmt: skip
+def test_names_tell_quantity_and_unit(name, kind, unit):
+    (group,) = column_names.groups([name.format(axis) for axis in "zyx"], "")
+    assert group.kind == kind
+    assert group.columns == [name.format(axis) for axis in "xyz"]  # in the order of axes, not of the file
+    if unit:
+        assert column_names.unit_of(group, 1e-9) == unit
+
+
+def test_a_tables_title_tells_what_its_columns_are():
+    (group,) = column_names.groups(["z", "y", "x"], "Magnetometer")
+    assert group.kind == "magnetometer"
+
+
+def test_a_slow_gyro_in_degrees_is_recognised_by_how_the_field_swings(tmp_path):
+    slow = motion(seed=2, duration=30.0, rate=100.0)
+    gyr = np.degrees(slow.rows[:, 1:4])
+    assert np.median(np.linalg.norm(gyr, axis=1)) < 200.0
+    for factor, unit in ((1.0, "deg/s"), (np.radians(1.0), "rad/s")):
+        config = told(tmp_path, {"t": T[:, 0]} | axes("g{}", factor * gyr) | axes("a{}", ACC) | axes("m{}", MAG))
+        assert config.filter.kind == "imu"
+        assert config.sensors[0].unit == unit
+
+
+def test_an_accelerometer_that_is_pushed_is_still_one(tmp_path):
+    config = told(tmp_path, {"t": T[:, 0]} | axes("gyro_{}", GYR) | axes("acc_{}", 1.5 * ACC))
+    assert config.filter.kind == "imu"
+    assert config.sensors[1].unit == "m/s^2"
+
+
+def test_the_order_of_a_quaternion_and_when_samples_count_come_from_the_gyro(tmp_path):
+    q = M.q_IB[:, LAST].copy()
+    q[np.arange(len(q)) % 10 != 0] = np.nan
+    config = told(tmp_path, {"t": T[:, 0]} | axes("gyro_{}", GYR) | axes("tracker_{}", q, "0123"))
+    assert config.filter.kind == "gyro-mekf"
+    assert config.sensors[1].order == "xyzw"
+    assert config.filter.interval == "before"  # a sample of this log is the mean rate up to its stamp
+
+
+def test_a_truth_with_z_downwards_is_scored_up_to_its_world(tmp_path):
+    ned = quaternion.mul(np.array([0.0, 1.0, 1.0, 0.0]) / np.sqrt(2.0), M.q_IB)
+    sensors = {"t": T[:, 0]} | axes("gyro_{}", GYR) | axes("acc_{}", ACC) | axes("mag_{}", MAG)
+    assert told(tmp_path, sensors | axes("q_{}", ned, "wxyz")).truth.align == "world"
+    assert told(tmp_path, sensors | axes("q_{}", M.q_IB, "wxyz")).truth.align is False
+
+
+def test_a_rate_beside_the_arrays_is_the_clock_and_without_one_it_has_to_be_stated(tmp_path):
+    with h5py.File(tmp_path / "log.hdf5", "w") as file:
+        file["imu_gyr"], file["imu_acc"], file["imu_mag"] = GYR, ACC, MAG
+        file["opt_quat"], file["movement"] = M.q_IB, M.moves
+        file.attrs["sampling_rate"] = 100.0
+    config = parse(starting_config(inspected(tmp_path / "log.hdf5")), Replay)
+    assert config.log.rate_hz == 100.0
+    assert config.score.mask == "movement"
+    np.savez(tmp_path / "log.npz", gyr=GYR, acc=ACC, mag=MAG)
+    assert "state it" in starting_config(inspected(tmp_path / "log.npz"))
+    assert parse(starting_config(inspected(tmp_path / "log.npz")), Replay).log.rate_hz is None
+
+
+def test_directions_of_a_satellite_are_paired_with_their_references(tmp_path):
+    sun, field = np.array([0.6, 0.0, 0.8]), np.array([2e4, -1e4, 3e4])
+    rows = [np.broadcast_to(z, (len(T), 3)) for z in (sun, field)]
+    body = [quaternion.inverse_rotate(M.q_IB, z) for z in rows]
+    columns = {"t": T[:, 0]} | axes("sun_b_{}", body[0]) | axes("mag_b_{}", body[1])
+    columns |= axes("sun_eci_{}", rows[0]) | axes("mag_eci_{}", rows[1])
+    with_gyro, alone = told(tmp_path, columns | axes("gyro_{}", GYR)), told(tmp_path, columns)
+    assert (with_gyro.filter.kind, alone.filter.kind) == ("gyro-mekf", "mekf")
+    assert [s.reference for s in alone.sensors] == [("sun_eci_x", "sun_eci_y", "sun_eci_z")] + [
+        ("mag_eci_x", "mag_eci_y", "mag_eci_z")
+    ]
+
+
+def test_latitude_and_longitude_are_metres_to_the_north_and_east():
+    sensor = PositionSensor(name="gnss", kind="position", columns=("lat", "lon", "alt"), frame="geodetic", sigma_m=1.0)
+    z, rule = quantities.position(sensor).convert(
+        np.array([[45.0, 7.0, 100.0], [45.001, 7.0, 100.0], [45.0, 7.001, 100.0], [45.0, 7.0, 103.0], [95.0, 7.0, 0.0]])
+    )
+    assert list(rule[:4]) == [""] * 4 and rule[4]
+    # radii of curvature at 45 deg: 6 367 382 m along the meridian, 6 388 838 m across
+    np.testing.assert_allclose(z[1, 1], np.radians(0.001) * 6367482.0, rtol=1e-4)
+    np.testing.assert_allclose(z[2, 0], np.radians(0.001) * 6388938.0 * np.cos(np.radians(45.0)), rtol=1e-4)
+    np.testing.assert_allclose(z[3], [0.0, 0.0, 3.0], atol=1e-6)
