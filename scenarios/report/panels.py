@@ -80,7 +80,7 @@ class Panels:
         """Return the plot of an expression with its bounds, unless it is the filter's or has no values over time."""
         there, first = self.flight.data_vars, min(parse(signal).names, key=signal.find).removeprefix(LARGEST)
         full = "" if first in ALWAYS else resolve(first, there, self.mission.craft)
-        if full and (self._believed(full) or "nominal" in there[full].attrs):
+        if signal in ALWAYS or (full and (self._believed(full) or "nominal" in there[full].attrs)):
             return None
         values = np.asarray(self.judged.value(parse(signal)))
         if values.dtype.kind not in "fib" or values.ndim < 2 or not np.isfinite(values).any():
