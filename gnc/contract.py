@@ -136,11 +136,11 @@ INSTEAD = {"guidance": {"guide"}}  # methods that do in place of all others
 
 def guarded(part: Any, slot: str, source: str) -> Any:
     """Return a user's part, every call of which is held to the contract of its slot."""
-    methods = METHODS.get(slot, {})
-    missing = [name for name in methods if not hasattr(part, name)]
+    wanted = METHODS.get(slot, {})
+    missing = [name for name in wanted if not hasattr(part, name)]
     if missing and not any(hasattr(part, name) for name in INSTEAD.get(slot, ())):
         raise PartError(source_name(source), missing[0], f"a {slot} must have it; the class has no such attribute")
-    return _Guarded(part, {name: check for name, check in methods.items() if check is not None}, source)
+    return _Guarded(part, {name: check for name, check in wanted.items() if check is not None}, source)
 
 
 def source_name(source: str) -> str:
@@ -173,21 +173,21 @@ class _Guarded:
     def _checked(self, name: str, method: Callable[..., Any], check: Returned) -> Callable[..., Any]:
         part, recordable = source_name(self._source), getattr(self._part, "compilable", False)
 
-        def call(*arguments: Any, **keywords: Any) -> Any:
+        def call(*arguments: Any, **more: Any) -> Any:
             if recording() and recordable:
-                return method(*arguments, **keywords)
+                return method(*arguments, **more)
             if recording():  # it may do more than compute: Python calls it at every tick
-                return python_part(f"{part}.{name}", functools.partial(plain, **keywords), *arguments)
-            return checked(*mapped(_private, arguments), **keywords)
+                return python_part(f"{part}.{name}", functools.partial(plain, **more), *arguments)
+            return checked(*mapped(_private, arguments), **more)
 
-        def plain(*arguments: Any, **keywords: Any) -> Any:
+        def plain(*arguments: Any, **more: Any) -> Any:
             if recording():
                 raise TypeError("it is written in plain NumPy")
-            return checked(*arguments, **keywords)
+            return checked(*arguments, **more)
 
-        def checked(*arguments: Any, **keywords: Any) -> Any:
+        def checked(*arguments: Any, **more: Any) -> Any:
             try:
-                result = limited(f"{part}.{name}", method, *arguments, **keywords)
+                result = limited(f"{part}.{name}", method, *arguments, **more)
             except Overdue:
                 raise PartError(part, name, f"no answer within {LIMIT_S:g} s (GNC_PART_LIMIT_S)") from None
             wrong = check(result, arguments)

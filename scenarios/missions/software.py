@@ -249,14 +249,14 @@ class CraftSoftware:
 
     def watch(self, command: Command, view: View) -> dict[str, Array]:
         """Return what the guidance of each mode tells; NaN while another mode is in charge."""
-        values: dict[str, Array] = {}
+        found: dict[str, Array] = {}
         for mode in self.modes:
             if getattr(mode.guidance, "signals", {}):
                 mine = np.where(mode.holds(command.mode), 1.0, np.nan)
                 for name, value in mode.guidance.observe(view).items():  # type: ignore[union-attr]
                     own = mine.reshape(mine.shape + (1,) * (np.ndim(value) - mine.ndim)) * value
-                    values[name] = np.where(np.isnan(own), values[name], own) if name in values else own
-        return values
+                    found[name] = np.where(np.isnan(own), found[name], own) if name in found else own
+        return found
 
     @property
     def wanted(self) -> int:

@@ -115,13 +115,13 @@ class Observer:
         for (name, software), (belief, report) in zip(self.software.items(), states, strict=True):
             inner = software.navigation.inner
             state = truth if isinstance(inner, ChaserNavigation) else truth[self.seen[name]]
-            own_values = software.navigation.observe(belief, state, moment.t)
-            own_values |= software.observe(commands[name], truth[name], report, moment.t)
+            found = software.navigation.observe(belief, state, moment.t)
+            found |= software.observe(commands[name], truth[name], report, moment.t)
             own = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
             estimate = software.navigation.estimate(belief, report)
             view = View(name, truth, estimate, commands[name].wanted, own, moment.t)
-            own_values |= software.watch(commands[name], view)
-            values |= {f"{name}.{key}": v for key, v in own_values.items()}
+            found |= software.watch(commands[name], view)
+            values |= {f"{name}.{key}": v for key, v in found.items()}
         env = self.sky.at(moment.t)
         around = {"sun_I": env.sun_I, "B_I_T": env.B_I, "r_I_m": env.r_I, "shadow": env.shadow}
         for happening in self.world.happenings:
