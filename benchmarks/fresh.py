@@ -45,8 +45,8 @@ def measured(*arguments: Any) -> Cost:
 def once(*arguments: Any) -> Cost:
     """Run a job in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.fresh", *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+    run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return Cost(**json.loads(run.stdout.splitlines()[-1]))
 
 
 def campaign(name: str, trials: str, workers: str, chunk: str, *settings: str) -> tuple[float, float]:

@@ -88,10 +88,10 @@ def attitude_rows() -> Iterator[Row]:
     yield from against_gcc("gyrostat step, order 2", qvi.step, [q, P, 0.01 * P, J, wheels, h])
     yield from against_gcc("gyrostat step, order 4", qvi.step4, [q, P, 0.01 * P, J, wheels, h])
     yield from against_gcc("gyrostat step with F, order 4", qvi.step4_jacobian, [q, P, 0.01 * P, J, wheels, h])
-    more = attitude_arguments(VERY_MANY)
-    q, P, *_ = more
-    yield very_many("QVI drift", qvi.drift, more)
-    yield very_many("QVI drift with F", qvi.drift_jacobian, more)
+    very_many_args = attitude_arguments(VERY_MANY)
+    q, P, *_ = very_many_args
+    yield very_many("QVI drift", qvi.drift, very_many_args)
+    yield very_many("QVI drift with F", qvi.drift_jacobian, very_many_args)
     yield very_many("Kane damper step", damper.step, [q, P, 0.01 * P, *damped[3:]])
     yield very_many("gyrostat step, order 4", qvi.step4, [q, P, 0.01 * P, J, 0.1 * P, h])
 
@@ -101,9 +101,9 @@ def pose_rows() -> Iterator[Row]:
     args = pose_arguments(MANY)
     yield from against_gcc("DQVI step", dqvi.step, args, "<= 200 ns")
     yield from against_gcc("DQVI step with F", dqvi.step_jacobian, args)
-    more = pose_arguments(VERY_MANY)
-    yield very_many("DQVI step", dqvi.step, more)
-    yield very_many("DQVI step with F", dqvi.step_jacobian, more)
+    very_many_args = pose_arguments(VERY_MANY)
+    yield very_many("DQVI step", dqvi.step, very_many_args)
+    yield very_many("DQVI step with F", dqvi.step_jacobian, very_many_args)
     dq, chi, wrench, _, filler, h = args
     best = interleaved(
         {

@@ -152,10 +152,10 @@ def peer(path: Path, offline: bool) -> tuple[float, float]:
         gyr, acc, mag, truth, moves = (np.ascontiguousarray(file[name][()]) for name in names)
         step = 1.0 / float(file.attrs["sampling_rate"])
     began = time.perf_counter()
-    found = offlineVQF(gyr, acc, mag, step) if offline else VQF(step).updateBatch(gyr, acc, mag)
+    estimates = offlineVQF(gyr, acc, mag, step) if offline else VQF(step).updateBatch(gyr, acc, mag)
     took = time.perf_counter() - began
     counts = (moves.ravel() != 0) & np.isfinite(truth).all(axis=1)
-    return float(np.sqrt((angle(found["quat9D"], truth)[counts] ** 2).mean())), took
+    return float(np.sqrt((angle(estimates["quat9D"], truth)[counts] ** 2).mean())), took
 
 
 def accuracy() -> Iterator[Row]:

@@ -52,11 +52,11 @@ def _lasting(steps: int) -> tuple[str, ...]:
     return f"run.duration_s={0.1 * steps:g}", "run.record_s=10"
 
 
-def draw(found: list[Curve], workers: list[Cost]) -> None:
+def draw(all_curves: list[Curve], workers: list[Cost]) -> None:
     """Draw time and memory over each size, and the rate over workers."""
     figure = Figure(figsize=(13, 7.5), layout="constrained")
     *panels, beside, empty = figure.subplots(2, 3).ravel()
-    for axes, curve in zip(panels, found, strict=True):
+    for axes, curve in zip(panels, all_curves, strict=True):
         _panel(axes, curve)
     _workers_panel(beside, workers)
     empty.remove()
@@ -86,9 +86,9 @@ def _workers_panel(axes: Any, workers: list[Cost]) -> None:
 
 def rows() -> Iterator[Row]:
     """Measure, draw benchmarks/scaling.png, and give the exponents."""
-    found, workers = curves(), closed_loop.by_workers(closed_loop.MANY)
-    draw(found, workers)
-    for curve in found:
+    all_curves, workers = curves(), closed_loop.by_workers(closed_loop.MANY)
+    draw(all_curves, workers)
+    for curve in all_curves:
         first, last = curve.sizes[curve.fitted], curve.sizes[-1]
         case = f"{curve.name}, {first} to {last} {curve.what}"
         seconds, memory = [cost.seconds for cost in curve.costs], [cost.peak_MB for cost in curve.costs]

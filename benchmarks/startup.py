@@ -27,10 +27,10 @@ def cpu_seconds(arguments: Sequence[str], cache: Path) -> float:
     """Return the CPU time of a fresh Python with these arguments."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = dict(os.environ, GNC_CACHE_DIR=str(cache))
-    done = subprocess.run([sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL)
+    run = subprocess.run([sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in RAN:
-        raise RuntimeError(f"{' '.join(arguments)}: exit code {done.returncode}")
+    if run.returncode not in RAN:
+        raise RuntimeError(f"{' '.join(arguments)}: exit code {run.returncode}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

@@ -27,7 +27,7 @@ Made from the docstrings. What has one trial's shapes, ``(4),(3)->(3)``, is a ke
 
 def packages() -> dict[str, list[str]]:
     """Return the public modules of each package, by dotted names; of scenarios those that others import."""
-    found: dict[str, list[str]] = {}
+    modules_of: dict[str, list[str]] = {}
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("__init__.py")):
             inside = path.parent.relative_to(ROOT).parts
@@ -35,8 +35,8 @@ def packages() -> dict[str, list[str]]:
                 continue
             name = ".".join(inside if room == "gnc" else ("gnc", *inside))
             modules = sorted(p.stem for p in path.parent.glob("*.py") if not p.stem.startswith("_"))
-            found[name] = [f"{name}.{module}" for module in modules]
-    return found
+            modules_of[name] = [f"{name}.{module}" for module in modules]
+    return modules_of
 
 
 def write(folder: Path) -> None:

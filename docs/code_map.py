@@ -48,27 +48,27 @@ class Code:
     @cached_property
     def docstrings(self) -> list[Docstring]:
         """All docstrings of the rooms."""
-        return [found for module in self.modules for found in _docstrings(module)]
+        return [docstring for module in self.modules for docstring in _docstrings(module)]
 
     @cached_property
     def _named_in_tests(self) -> dict[str, list[str]]:
         """Names of the project -> tests (file::name) that name them, in the order of files and lines."""
-        found: dict[str, list[str]] = defaultdict(list)
+        tests_of: dict[str, list[str]] = defaultdict(list)
         for module in self.tests:
             for top, names in _uses(module, self._exports).items():
                 for name in names if top.startswith("test_") else ():
-                    found[name].append(f"{module.path}::{top}")
-        return found
+                    tests_of[name].append(f"{module.path}::{top}")
+        return tests_of
 
     @cached_property
     def _callers(self) -> dict[str, list[str]]:
         """Names of the project -> functions and classes of the project that name them."""
-        found: dict[str, list[str]] = defaultdict(list)
+        callers_of: dict[str, list[str]] = defaultdict(list)
         for module in self.modules:
             for top, names in _uses(module, self._exports, closed=False).items():
                 for name in sorted(names - {f"{module.name}.{top}"}):
-                    found[name].append(f"{module.name}.{top}")
-        return found
+                    callers_of[name].append(f"{module.name}.{top}")
+        return callers_of
 
     @cached_property
     def _exports(self) -> dict[str, str]:
@@ -236,5 +236,5 @@ def _first(tests: list[str], subject: str) -> str:
 
 def _names(node: ast.AST) -> set[str]:
     """Return all plain names in a piece of code, arguments (fixtures) among them."""
-    found = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-    return found | {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return names | {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}

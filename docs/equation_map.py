@@ -64,8 +64,8 @@ class Row(NamedTuple):
 def places(text: str) -> Iterator[tuple[str, str]]:
     """Yield paper and place of all that a `Source:` line cites of the five papers."""
     for paper, rest in PAPER.findall(text):
-        found = [_place(match) for match in PLACE.finditer(rest)]
-        for place in found or ["whole"]:
+        cited = [_place(match) for match in PLACE.finditer(rest)]
+        for place in cited or ["whole"]:
             yield paper, place
 
 
@@ -78,11 +78,11 @@ def _place(match: re.Match[str]) -> str:
 
 def rows(code: Code) -> list[Row]:
     """Return the table, sorted."""
-    found = set()
+    table = set()
     for docstring in code.docstrings:
         for source in SOURCE.findall(docstring.text) if not docstring.name.startswith("gnc.scenarios") else ():
-            found |= {Row(paper, place, docstring.name, _test(code, docstring)) for paper, place in places(source)}
-    return sorted(found, key=Row.order)
+            table |= {Row(paper, place, docstring.name, _test(code, docstring)) for paper, place in places(source)}
+    return sorted(table, key=Row.order)
 
 
 def _test(code: Code, docstring: Docstring) -> str:
@@ -94,11 +94,11 @@ def _test(code: Code, docstring: Docstring) -> str:
 
 def errata(code: Code) -> list[tuple[str, str, list[str]]]:
     """Return where a correction is stated, its words, and the tests they name."""
-    found = []
+    corrections = []
     for docstring in code.docstrings:
         for text in ERRATUM.findall(docstring.text):
-            found.append((docstring.name, text.strip(), TEST.findall(text)))
-    return sorted(found)
+            corrections.append((docstring.name, text.strip(), TEST.findall(text)))
+    return sorted(corrections)
 
 
 def page(code: Code) -> str:

@@ -20,5 +20,5 @@ def loads(text: str) -> list[str]:
 def check(site: Path) -> None:
     """Raise if a file of the site loads from another host."""
     for path in sorted(site.rglob("*")):
-        if path.suffix in {".html", ".css"} and (found := loads(path.read_text(encoding="utf-8"))):
-            raise RuntimeError(f"{path}: loads from another host: {found[0]}")
+        if path.suffix in {".html", ".css"} and (addresses := loads(path.read_text(encoding="utf-8"))):
+            raise RuntimeError(f"{path}: loads from another host: {addresses[0]}")

@@ -15,18 +15,18 @@ def process(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: 
 
 def as_rst(lines: list[str]) -> list[str]:
     """Return prose with its marks escaped and backticks as code; indented equations and tables as blocks of code."""
-    made: list[str] = []
+    text: list[str] = []
     inside = False
     for before, line in zip(["", *lines], lines, strict=False):
         indented = line.startswith("  ") and (inside or not before.strip())
         if indented and not inside:
-            made += ["::", ""]
+            text += ["::", ""]
         if line.strip():
             if inside and not indented:
-                made.append("")
+                text.append("")
             inside = indented
-        made.append(line if inside else _prose(line))
-    return made
+        text.append(line if inside else _prose(line))
+    return text
 
 
 def _prose(line: str) -> str:

@@ -23,7 +23,7 @@ from gnc.errors import InputError
 
 
 class TimeTest(NamedTuple):
-    """A comparison that was made, and how it came out."""
+    """A comparison of a time with a number while a tick was recorded, and its outcome."""
 
     time: Instant
     compare: Callable[[float, float], bool]
@@ -31,7 +31,7 @@ class TimeTest(NamedTuple):
     outcome: bool
 
     def holds(self, k: int) -> bool:
-        """Tell whether it would come out the same at another tick."""
+        """Tell whether the comparison has the same outcome at the k-th tick."""
         return self.compare(self.time.at(k), self.bound) == self.outcome
 
 
@@ -43,7 +43,7 @@ class _Times(NamedTuple):
     names: tuple[str, ...] = ("s",)
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
-        """Return the rows of n ticks from the k-th on, if they are used."""
+        """Return the times of n ticks from the k-th on, if the program uses the time."""
         return [of_all(np.array([self.time.at(k + i) for i in range(n)])) if next(used) else None]
 
 
@@ -62,11 +62,11 @@ class _LookUp(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its parts."""
+        """The names of the table's parts."""
         return getattr(self.table, "_fields", tuple(map(str, range(len(self.table)))))
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
-        """Return the rows of n ticks from the k-th on, where they are used."""
+        """Return the rows of n ticks from the k-th on, of the parts that the program uses."""
         first, last = (round(self.time.at(tick) / self.every_s) for tick in (k, k + n - 1))
         if first < 0 or last >= len(self.table[0]):
             raise InputError(f"t: {self.time.at(k + n - 1):g} s is outside of the flight")
@@ -76,7 +76,7 @@ class _LookUp(NamedTuple):
 
 @dataclass
 class Clock:
-    """Hands out instants while a tick is recorded, and remembers what was asked of them."""
+    """Hands out instants while a tick is recorded, and remembers their comparisons and the inputs they ask for."""
 
     h: float
     tick: int  # the number of the recorded tick
@@ -85,8 +85,8 @@ class Clock:
     sources: list[Any] = field(default_factory=list)  # of the inputs of every step, in their order; each with `rows`
     symbols: dict[Any, list[Any]] = field(default_factory=dict)  # of the sources, by their keys
 
-    def found(self, key: Any, source: Any, cores: list[tuple[int, ...]]) -> list[Any]:
-        """Return the symbols of a source of inputs, the same if it is asked for again."""
+    def symbols_of(self, key: Any, source: Any, cores: list[tuple[int, ...]]) -> list[Any]:
+        """Return the symbols of a source of inputs; a second call with the same key returns the same symbols."""
         if key not in self.symbols:
             self.symbols[key] = [self.recorder.timed(core) for core in cores]
             self.sources.append(source)
@@ -98,13 +98,13 @@ class Clock:
 
 
 class Instant:
-    """The time of a tick, counted from the recorded tick, with what was added to the time."""
+    """The time of a tick, as ticks from the recorded tick on plus the seconds that parts have added."""
 
     def __init__(self, clock: Clock, ticks: int, added: tuple[float, ...] = ()) -> None:
         self.clock, self._ticks, self._added = clock, ticks, added
 
     def at(self, k: int) -> float:
-        """Return the time for the k-th tick, computed as a loop computes it that is not recorded."""
+        """Return the time when the k-th tick is run, by the operations of a loop that is not recorded."""
         t = (k + self._ticks) * self.clock.h
         for seconds in self._added:
             t = t + seconds
@@ -155,7 +155,7 @@ class Instant:
 
     def as_number(self) -> Any:
         """Return the time as a number to compute with, as kernels ask for it."""
-        return self.clock.found((self._ticks, self._added), _Times(self), [()])[0]
+        return self.clock.symbols_of((self._ticks, self._added), _Times(self), [()])[0]
 
     def look_up(self, table: tuple[np.ndarray, ...], every_s: float) -> Any:
         """Return the symbols of the row for this time of a table: arrays with a row every so many seconds from 0 on."""
@@ -164,5 +164,5 @@ class Instant:
             raise TypeError(f"a table with a row every {every_s:g} s has none for every tick of {self.clock.h:g} s")
         places = [of_all(part[:: round(ticks)]) for part in table]
         source = _LookUp(self, table, every_s, places)
-        parts = self.clock.found((id(table), self._ticks, self._added), source, [part.shape[1:] for part in table])
+        parts = self.clock.symbols_of((id(table), self._ticks, self._added), source, [part.shape[1:] for part in table])
         return type(table)(*parts) if hasattr(table, "_fields") else tuple(parts)

@@ -47,7 +47,7 @@ class Made(NamedTuple):
 
 @dataclass
 class Recording:
-    """A tick that is recorded, as far as it is known what parts in Python return."""
+    """The recording of one tick, up to the first part in Python whose result has an unknown structure."""
 
     loop: Loop
     slots: StateSlots
@@ -90,7 +90,7 @@ class Recording:
         self.results = recorder.results(state, numbers)
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
-        """Return the inputs of n ticks from the k-th on; what nothing depends on is not even looked up."""
+        """Return the inputs of n ticks from the k-th on; inputs that no result depends on are not looked up."""
         return [row for source in self.clock.sources for row in source.rows(k, n, used)]
 
 
@@ -102,13 +102,13 @@ class OnSymbols(Flying):
         self._clock = clock
 
     def clock(self, tick: int) -> Any:
-        """Return a time that stands for that of many ticks."""
+        """Return the time of a tick as an instant, which stands for the times of many ticks."""
         return self._clock(tick)
 
     def draw(self, instrument: Instrument) -> Any:
         """Return the symbols of noise that is drawn when the tick is run."""
         stream = instrument.noise
-        return None if stream is None else self._clock.found(stream, Noise(stream), [(stream.size,)])[0]
+        return None if stream is None else self._clock.symbols_of(stream, Noise(stream), [(stream.size,)])[0]
 
     def part(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """Record a part, or note that Python calls it."""
@@ -121,7 +121,7 @@ class Noise(NamedTuple):
     stream: Stream
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
-        """Return the next n, which are taken whether anything depends on them or not."""
+        """Return the noise of the next n ticks; the stream moves on even where the program does not use the noise."""
         taken = self.stream.take(n)
         return [of_trials(taken) if next(used) else None]
 
@@ -174,7 +174,7 @@ class RecordedTick:
     def _discovered(
         self, number: int, tree: Any, state: np.ndarray, k: int, rows: dict[Any, list[Any]]
     ) -> tuple[RecordedTick, np.ndarray]:
-        """Compute the tick in which a part returns another structure."""
+        """Compute the tick in which a part returns a structure other than before."""
         known = [cut.returned for cut in self.recording.recorder.cuts[:number] if cut.returned]
         values = self.stages.returned[:number] if self.stages else []
         discovery = _Discovery(self.recording, known, values, rows)
@@ -188,16 +188,16 @@ class RecordedTick:
 def discover(
     recording: Recording, state: np.ndarray, k: int, rows: dict[Any, list[Any]] | None = None
 ) -> tuple[RecordedTick, np.ndarray]:
-    """Compute a tick with parts in Python for the first time, in place; return it and what it makes.
+    """Compute a tick with parts in Python for the first time, in place; return the tick and the numbers it makes.
 
-    `rows` are inputs that are not to be asked for, by the key of their source: for noise, the stream; and changes of
+    `rows` are inputs that no source is asked for, by the key of their source: for noise, the stream; and changes of
     parameters, by their identity.
     """
     return _Discovery(recording, [], [], rows or {}).run(state, k)
 
 
 class _Discovery:
-    """A tick that is computed while it is found out what its parts in Python return."""
+    """A tick that is computed part by part, to learn the structures that its parts in Python return."""
 
     def __init__(
         self, recording: Recording, known: list[Returned], values: list[np.ndarray], rows: dict[Any, list[Any]]
@@ -205,7 +205,7 @@ class _Discovery:
         self.recording, self.known, self.values, self.rows = recording, known, values, rows
 
     def returns(self, tree: Any) -> None:
-        """Take what the next part returns, and record again what comes after it."""
+        """Take the result of the next part in Python, and record the tick again with the result's structure known."""
         old = self.recording
         one = Returned(tree, old.recorder.trials)
         values = np.empty((old.recorder.trials, one.size))
@@ -217,7 +217,7 @@ class _Discovery:
             raise self._given_up(error) from error
 
     def _given_up(self, error: Exception) -> NotRecordable:
-        """Leave the tick as if it had not begun."""
+        """Give the noise of this tick back to its streams, and return the error to raise."""
         for key in self.rows:
             if isinstance(key, Stream):
                 key.give_back(1)

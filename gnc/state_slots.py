@@ -1,4 +1,4 @@
-"""The state of a flight as one array (trials, numbers), with slots for all that may ever be waiting.
+"""The state of a flight as one array (trials, numbers), with slots for all marks and measurements that may wait.
 
 What waits changes from tick to tick: marks and measurements on their way (`gnc.flying.Waiting`). Each has a slot, the
 marks in their order, the measurements in that of their instrument. A slot that is not in use keeps any numbers.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StateSlots:
-    """Where the parts of a state are."""
+    """Where the parts of a state stand among its numbers."""
 
     def __init__(
         self, flying: Flying, measurements: dict[str, Any], report: Any = None, shared: frozenset[int] = frozenset()
@@ -50,7 +50,7 @@ class StateSlots:
             return False
 
     def pack(self, state: State, waiting: Waiting, before: np.ndarray | None = None) -> np.ndarray:
-        """Return the numbers of a state; slots that are not in use have those of before, or of examples."""
+        """Return the numbers of a state; slots not in use keep the numbers of `before`, or of the examples."""
         slots = self._empty if before is None else self.packing.unpack(before)
         happened = tuple(np.array(np.broadcast_to(x, self._happened.shape)) for x in state.happened)
         return self.packing.pack(self._put(state._replace(happened=happened), waiting, slots))
@@ -69,7 +69,7 @@ class StateSlots:
         return self.packing.filled(recorder.state(*kind) for kind in kinds)
 
     def numbers(self, recorder: Recorder, slots: State, state: State, waiting: Waiting) -> list[Any]:
-        """Return a state of symbols as numbers; slots that are not in use stay."""
+        """Return the numbers of a state of symbols; slots not in use keep the symbols of `slots`."""
         packing = self.packing
         numbers = []
         parts = packing.arrays(self._put(state, waiting, slots))
@@ -80,7 +80,7 @@ class StateSlots:
         return numbers
 
     def _put(self, state: State, waiting: Waiting, slots: State) -> State:
-        """Return slots with the state in them."""
+        """Return the slots with the marks and measurements of a state put into theirs."""
         moves = (*state.moves, *slots.moves[len(state.moves) :])
         taken = list(map(list, slots.taken))
         for (_, name), number, measurement in zip(waiting.taken, _numbers(waiting), state.taken, strict=True):
@@ -88,7 +88,7 @@ class StateSlots:
         return state._replace(moves=moves, taken=tuple(map(tuple, taken)))
 
     def used(self, slots: State, waiting: Waiting) -> State:
-        """Return the state that is in slots."""
+        """Return the state whose marks and measurements are taken from the slots in use."""
         names = [name for _, name in waiting.taken]
         places = zip(names, _numbers(waiting), strict=True)
         taken = tuple(slots.taken[self._names.index(name)][number] for name, number in places)

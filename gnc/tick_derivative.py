@@ -61,33 +61,33 @@ class TangentTick:
         self._stages = [self._program(cut.operands, i) for i, cut in enumerate(cuts)]
         self._last = self._program(recording.results[recording.recorder.state_size :], len(cuts))
 
-    def _program(self, entries: Sequence[int], stage: int) -> Program:
+    def _program(self, made: Sequence[int], stage: int) -> Program:
         """Return the program that makes some entries of the tape, with slopes; the last one moves the state too."""
         recorder, results = self.recording.recorder, self.recording.results or []
         new, size, cuts = Tape(literal=True), recorder.state_size, recorder.cuts
         values: dict[int, Any] = {slot: new.input() for slot in range(size)}
         slopes: dict[int, Any] = {slot: new.input() for slot in range(size)}
-        inputs = []
+        given = []
         for one in recorder.given:
             memory = one.memory if one.memory is None or not one.trial_step else np.array(one.memory[:1])
-            inputs.append(Input(new.inputs, one.size, memory, 0, one.original))
+            given.append(Input(new.inputs, one.size, memory, 0, one.original))
             values |= {one.slot + i: new.input() for i in range(one.size)}
         moving: list[tuple[Input, np.ndarray | None]] = self._noises()
         moving += [(one, self._parameters(one)) for one in recorder.given]
         for cut, (value, change) in zip(cuts[:stage], self._returned, strict=False):
-            inputs.append(Input(new.inputs, len(value), value))
+            given.append(Input(new.inputs, len(value), value))
             values |= {cut.slot + i: new.input() for i in range(len(value))}
             moving.append((Input(cut.slot, len(value), None), change))
         for one, slope in moving:
             if slope is not None and (slope.any() or one.slot in {cut.slot for cut in cuts}):
-                inputs.append(Input(new.inputs, one.size, np.ascontiguousarray(slope, float), 8 * one.size))
+                given.append(Input(new.inputs, one.size, np.ascontiguousarray(slope, float), 8 * one.size))
                 slopes |= {one.slot + i: new.input() for i in range(one.size)}
         last = stage == len(cuts)
-        x, dx = tangent_tape(recorder.tape, [*results[:size], *entries] if last else entries, new, values, slopes)
+        x, dx = tangent_tape(recorder.tape, [*results[:size], *made] if last else made, new, values, slopes)
         kept = size if last else 0
         before = [] if last else [*(values[i] for i in range(size)), *(slopes[i] for i in range(size))]
         order = [*before, *x[:kept], *dx[:kept], *x[kept:], *dx[kept:]]
-        return Program(self.directions, new, [new.index(y) for y in order], 2 * size, inputs)
+        return Program(self.directions, new, [new.index(y) for y in order], 2 * size, given)
 
     def run(
         self, z: np.ndarray, k: int, steps: int, places: np.ndarray
@@ -100,19 +100,19 @@ class TangentTick:
         size, state = len(z), self._state
         state[:, :size], state[:, size:] = z, self._seeds
         if not self._stages:
-            outputs = self._run(self._last, state, k, steps)
+            made = self._run(self._last, state, k, steps)
         for tick in range(k, k + steps) if self._stages else ():
             for stage, cut, known in zip(self._stages, self.recording.recorder.cuts, self._returned, strict=True):
-                arguments = self._run(stage, state, tick, 1)
-                known[0][:], known[1][:] = self._called(cut, *_halves(arguments), tick)
-            outputs = self._run(self._last, state, tick, 1)
-        return state[0, :size].copy(), state[:, size + places], *_halves(outputs)
+                given = self._run(stage, state, tick, 1)
+                known[0][:], known[1][:] = self._called(cut, *_halves(given), tick)
+            made = self._run(self._last, state, tick, 1)
+        return state[0, :size].copy(), state[:, size + places], *_halves(made)
 
     def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
-        used, outputs = iter(program.used), np.empty((steps, self.directions, program.made))
+        used, made = iter(program.used), np.empty((steps, self.directions, program.made))
         rows = [row for source in self.recording.clock.sources for row in _quiet_rows(source, k, steps, used)]
-        program.run(state, rows, steps, of_steps(outputs))
-        return outputs[-1]
+        program.run(state, rows, steps, of_steps(made))
+        return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part."""
@@ -143,10 +143,10 @@ class TangentTick:
         return [(places[key][0], self._noise[key]) for key in places if key in self._noise]
 
 
-def _halves(outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _halves(made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values and slopes of what a program has made."""
-    half = outputs.shape[1] // 2
-    return outputs[0, :half], outputs[:, half:]
+    half = made.shape[1] // 2
+    return made[0, :half], made[:, half:]
 
 
 def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[Rows | None]:

@@ -106,7 +106,7 @@ class Packing:
         return [x.shape for x in arrays] == shapes and tests == self.tests
 
     def pack(self, tree: Tree) -> np.ndarray:
-        """Return the numbers of a tree that fits."""
+        """Return the numbers of a tree for which `fits` holds."""
         numbers = np.empty((self.trials, self._ends[-1] if self._ends else 0))
         ends = itertools.pairwise([0, *self._ends])
         for x, (a, b), common in zip(self.arrays(tree), ends, self.common, strict=True):
@@ -126,12 +126,12 @@ class Packing:
             yield np.array(part[0]) if alike else part
 
     def filled(self, arrays: Iterator[Any]) -> Tree:
-        """Return the tree with other things in place of its arrays of trials."""
+        """Return the tree with the given arrays or symbols in place of its arrays of trials."""
         own = iter(self._own)
         return mapped(lambda leaf: next(arrays) if next(own) else leaf, self._tree)
 
     def arrays(self, tree: Tree) -> list[Any]:
-        """Return what a tree of the same structure has in place of the arrays; other leaves may not have changed."""
+        """Return the leaves of a tree that stand where the arrays do; raise if anything else has changed."""
         if structure(tree) != structure(self._tree):
             raise TypeError("the structure of a state changes")
         arrays = []
@@ -144,12 +144,12 @@ class Packing:
 
 
 def is_symbolic(leaf: Any) -> bool:
-    """Tell whether a leaf is no number, but an object that stands for one."""
+    """Tell whether a leaf is a symbol, or an array of symbols, instead of numbers."""
     return not isinstance(leaf, (int, float, str, np.generic)) and not (
         isinstance(leaf, np.ndarray) and not leaf.dtype.hasobject
     )
 
 
 def structure(tree: Tree) -> Any:
-    """Return what two trees have in common that differ in their leaves only."""
+    """Return the nested types of a tree: equal for trees that differ in their leaves only."""
     return (type(tree), *map(structure, tree)) if isinstance(tree, tuple) else None

@@ -11,7 +11,7 @@ from gnc import check, quaternion
 from gnc.batch import batched
 from gnc.errors import InputError
 from gnc.integrators import contact, perfect_constraint
-from gnc.integrators.contact import Law, Motion, Near, Touch
+from gnc.integrators.contact import ContactLaw, Motion, Near, Touch
 from gnc.integrators.contact_geometry import Plane, Sphere, Surface, around
 
 __all__ = ["ContactBody", "ContactFlight", "Motion", "Plane", "Sphere", "Touch"]
@@ -119,7 +119,7 @@ class ContactBody:
         m, Theta, g_I = _rows(self.mass, lead), _rows(self.Theta, lead, 3, 3), _rows(self.gravity_I, lead, 3)
         h, wrench = _rows(h, lead), _rows(wrench_B, lead, 6)
         e, e_T, mu = (_rows(a, lead) for a in (self.restitution, self.tangential_restitution, self.friction))
-        law = Law(e, e_T, mu, self.tolerance, self.sweeps)
+        law = ContactLaw(e, e_T, mu, self.tolerance, self.sweeps)
         points, radii = np.tile(self.points_B, (len(self.surfaces), 1)), np.tile(self.radii, len(self.surfaces))
         points, radii = _rows(points, (len(h),), *points.shape), _rows(radii, (len(h),), *radii.shape)
         tau_B, force_B, weight_I = wrench[:, :3].copy(), wrench[:, 3:].copy(), m[:, None] * g_I

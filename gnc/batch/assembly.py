@@ -1,4 +1,4 @@
-"""Kernels of kernels: those that are called stay calls, so that hundreds of them are quick to compile.
+"""Kernels of kernels: called kernels stay calls, so that hundreds of calls are quick to compile.
 
     Assembly(function, layout)        as `Kernel`: it takes any stack of trials, and is called inside other kernels
 
@@ -60,7 +60,7 @@ class _Calls(Plainly):
         return results if len(results) > 1 else results[0]
 
     def repeat(self, kernel: Kernel, n: Any, args: tuple[Any, ...]) -> Any:
-        """Record a loop of one trial, whose count may be a number that was computed."""
+        """Record a repeated kernel of one trial; the count may be a symbol."""
         numbers = [x for array in (*args, n) for x in np.ravel(np.asarray(array, object))]
         flat = iter(self.tape.call(kernel, numbers, True))
         results = tuple(core_array(flat, core) for core in kernel.layout.outs)

@@ -30,7 +30,7 @@ def folder() -> Path:
 
 
 def load(key: str) -> bytes | None:
-    """Return the object code of a key, or None if there is none that can be trusted."""
+    """Return the object code of a key, or None if the cache has no file for the key that can be trusted."""
     try:
         with _opened(folder(), os.O_DIRECTORY) as home, _opened(_name(key), os.O_NOFOLLOW, home) as file:
             state = os.fstat(file)
@@ -71,7 +71,7 @@ def _sum(key: str, code: bytes) -> bytes:
 
 
 def _ours(state: os.stat_result) -> bool:
-    """Tell whether something is this user's, and nobody else may write to it."""
+    """Tell whether a file or folder is this user's, and no other user may write to it."""
     if not hasattr(os, "getuid"):
         return True
     return state.st_uid == os.getuid() and not state.st_mode & OTHERS_WRITE

@@ -25,7 +25,7 @@ LONGEST_VECTOR = 16  # of constants that flight software chooses between
 
 
 def when(test: Any, function: Callable[..., Tree], args: tuple[Any, ...], otherwise: Tree) -> Tree:
-    """Return function(*args), a kernel's or any other's, where the test holds, and `otherwise` elsewhere."""
+    """Return function(*args) in the trials in which the test holds, and `otherwise` in the others."""
     if not isinstance(test, Scalar):
         holds = test.any() if isinstance(test, np.ndarray) else test  # of one trial np.any takes long
         return chosen(test, function(*args), otherwise) if holds else otherwise

@@ -23,7 +23,7 @@ JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 class Inside(Protocol):
-    """What becomes of a kernel that is called where numbers are symbols."""
+    """What a call of a kernel becomes where numbers are symbols."""
 
     def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
         """Return the results of one trial."""
@@ -42,7 +42,7 @@ class Inside(Protocol):
 
 
 class Plainly:
-    """What is done with masks and parts where all operations become those of one kernel."""
+    """Masks and parts inside a kernel: a mask is ignored, a part is called as plain Python."""
 
     def masked(self, test: Any) -> contextlib.AbstractContextManager[None]:
         """Compute for all trials."""
@@ -58,7 +58,7 @@ class Plainly:
 
 
 class _Inlined(Plainly):
-    """Inside another kernel it is the plain function: its operations become those of the other."""
+    """Calls inside another kernel: the called kernel's operations become operations of the caller."""
 
     def call(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
         return kernel.one(args)

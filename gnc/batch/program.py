@@ -40,7 +40,7 @@ GAP = 8  # slots of a state that nothing touches and that are moved all the same
 
 
 class Rows(NamedTuple):
-    """Where a program finds an input of every step, or leaves what comes out of it."""
+    """Where a program reads an input that differs from step to step, or writes the results of every step."""
 
     address: int
     trial_step: int  # bytes from trial to trial; 0: all have the same
@@ -89,7 +89,7 @@ def _address(array: Any) -> int:
 
 @dataclass
 class Input:
-    """An input that is not state: an array that a kernel was called with, or one of which every step has its own."""
+    """An input that is not state: a parameter, which a kernel was called with, or numbers new at every step."""
 
     slot: int
     size: int
@@ -101,7 +101,7 @@ class Input:
 
 @dataclass
 class Recorder:
-    """Records a program; kernels that are called while it does become calls of the program."""
+    """Records a program: kernels called inside `recording` become calls of the program."""
 
     trials: int
     opaque: dict[str, str] = field(default_factory=dict)  # calls of parts that cannot be recorded, and why
@@ -115,9 +115,9 @@ class Recorder:
     _calls: Counter[str] = field(default_factory=Counter)  # of each part so far
 
     def state(self, core: Core, test: bool = False, common: bool = False) -> Array:
-        """Return the symbols of a part of the state, tests or numbers; all of it is asked for before anything else.
+        """Return the symbols of a part of the state, tests or numbers; all parts come before any other input.
 
-        What is common is the same in all trials.
+        A `common` part is the same in all trials.
         """
         if self.given:
             raise TypeError("the state of a program comes before its other inputs")
@@ -126,13 +126,13 @@ class Recorder:
         return _tests(self._symbols(core)) if test else self._symbols(core)
 
     def timed(self, core: Core, test: bool = False) -> Array:
-        """Return the symbols of an input of which every step has its own."""
+        """Return the symbols of an input that has new numbers at every step."""
         self.given.append(Input(self.tape.inputs, math.prod(core), None))
         return _tests(self._symbols(core)) if test else self._symbols(core)
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
-        """Record what happens inside."""
+        """Record the kernels and operations of the block."""
         token = inside.set(self)
         try:
             yield
@@ -144,19 +144,19 @@ class Recorder:
         return Program(self.trials, self.tape, self.results(state, made), self.state_size, self.given)
 
     def results(self, state: Sequence[Operand], made: Sequence[Operand] = ()) -> list[int]:
-        """Return the entries of the tape that are the state after a step, and what is made at every step."""
+        """Return the entries of the tape that are the state after a step, then those of `made`."""
         if len(state) != self.state_size:
             raise ValueError(f"the state has {self.state_size} numbers before a step and {len(state)} after it")
         return [self.tape.index(_number(x)) for x in [*state, *made]]
 
     def masked(self, test: Operand) -> contextlib.AbstractContextManager[None]:
-        """Record calls that only trials need in which a test holds."""
+        """Record the calls made inside as calls that only trials need in which the test holds."""
         return self.tape.masked(test)
 
     def part(self, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Record a part; if it cannot be recorded, split the program there.
+        """Record a part of a loop; if the part cannot be recorded, split the program at the part.
 
-        Each call of a part by the same name in a tick is known by itself: an earlier one that was recorded stays so.
+        Calls of the same part in one tick are told apart: a call that was recorded stays recorded.
         """
         self._calls[name] += 1
         call = name if self._calls[name] == 1 else f"{name}, call {self._calls[name]}"
@@ -175,7 +175,7 @@ class Recorder:
         return cut.returned.filled(self._returned)
 
     def _is_common(self, numbers: Sequence[Operand]) -> bool:
-        """Tell whether numbers depend on nothing but what all trials share, and on some of that."""
+        """Tell whether numbers depend on inputs, and only on inputs that all trials share."""
         entries = (self.tape.entries[i] for i in self.tape.needed(map(self.tape.index, numbers)))
         slots = {entry.operands[0] for entry in entries if entry.op == "input"}
         return bool(slots) and slots <= self._common
@@ -224,11 +224,11 @@ class Recorder:
         layout = kernel.layout
         if len(args) != len(layout.ins):
             raise TypeError(f"{kernel.__name__}: expected {len(layout.ins)} arguments, got {len(args)}")
-        given = zip(args, layout.ins, layout.names, strict=True)
-        return [x for arg, core, name in given for x in self.numbers(arg, core, f"{kernel.__name__}: {name}")]
+        arguments = zip(args, layout.ins, layout.names, strict=True)
+        return [x for arg, core, name in arguments for x in self.numbers(arg, core, f"{kernel.__name__}: {name}")]
 
     def _parameter(self, original: Any, array: np.ndarray, core: Core, what: str) -> Array:
-        """Return the symbols of an array, which is the same for all trials, or has one for each."""
+        """Return the symbols of a parameter: one array for all trials, or one for each trial."""
         key = id(original), core
         if key not in self._known:
             if array.shape not in (core, (1, *core), (self.trials, *core)):

@@ -59,18 +59,18 @@ class Tape:
         return index
 
     def known(self, op: str, operands: tuple[int, ...]) -> int | None:
-        """Return the index of an operation that has been recorded."""
+        """Return the index of an operation, or None if the tape does not have the operation yet."""
         return self._index.get((op, operands, ""))  # type: ignore[call-overload]  # as quick as a plain tuple
 
     def call(self, kernel: Any, operands: Sequence[Operand], repeating: bool) -> list[Symbol]:
-        """Record a call and return the numbers that come of it."""
+        """Record a call of a kernel and return the symbols of its results."""
         masked = self._mask is not True
         indices = tuple(map(self.index, (*operands, self._mask) if masked else operands))
-        made = self.record(Entry("call", indices, self.call_number(Call(kernel, repeating, masked))))
-        return self.parts(made, kernel.layout.outputs)
+        index = self.record(Entry("call", indices, self.call_number(Call(kernel, repeating, masked))))
+        return self.parts(index, kernel.layout.outputs)
 
     def parts(self, call: int, count: int) -> list[Symbol]:
-        """Return the numbers that come of a call."""
+        """Return the symbols of the results of a call."""
         return [Symbol(self, self.record(Entry("part", (call,), str(i)))) for i in range(count)]
 
     def call_number(self, call: Call) -> str:
@@ -81,7 +81,7 @@ class Tape:
 
     @contextlib.contextmanager
     def masked(self, test: Operand) -> Iterator[None]:
-        """Record calls that only trials need in which a test holds."""
+        """Record the calls made inside as calls that only trials need in which the test holds."""
         outer = self._mask
         self._mask = test if outer is True else operate("and", outer, test)
         try:
@@ -90,27 +90,27 @@ class Tape:
             self._mask = outer
 
     def needed(self, results: Iterable[int]) -> set[int]:
-        """Return the entries that results depend on, themselves included."""
-        found: set[int] = set()
+        """Return the entries that results depend on, the results included."""
+        indices: set[int] = set()
         waiting = list(results)
         while waiting:
-            if (index := waiting.pop()) not in found:
-                found.add(index)
+            if (index := waiting.pop()) not in indices:
+                indices.add(index)
                 entry = self.entries[index]
                 waiting += () if entry.op == "input" else entry.operands
-        return found
+        return indices
 
     def asked(self, results: Iterable[int]) -> list[frozenset[int]]:
-        """Return for every call which of its numbers the results depend on."""
-        found: list[set[int]] = [set() for _ in self.calls]
+        """Return for every call which of the call's results the given results depend on."""
+        parts: list[set[int]] = [set() for _ in self.calls]
         for index in self.needed(results):
             entry = self.entries[index]
             if entry.op == "part":
-                found[int(self.entries[entry.operands[0]].constant)].add(int(entry.constant))
-        return list(map(frozenset, found))
+                parts[int(self.entries[entry.operands[0]].constant)].add(int(entry.constant))
+        return list(map(frozenset, parts))
 
     def wanted(self, results: list[int], asked: frozenset[int], repeating: bool) -> list[int | None]:
-        """Return the results with None for what is not asked for; in a repeated kernel nor needed next time."""
+        """Return the results, None for each not asked for; a repeated kernel keeps those that its next step needs."""
         keep, before = set(asked), set[int]()
         while repeating and keep != before:
             before = set(keep)

@@ -60,7 +60,7 @@ class Near(NamedTuple):
     radius: Any  # (..., contacts) of a rounded point [m]
 
 
-class Law(NamedTuple):
+class ContactLaw(NamedTuple):
     """The laws of contact and how well they are solved."""
 
     e: Any  # restitution
@@ -119,7 +119,7 @@ def _flight(w_B, dw, tau_B, Theta, h):
 
 @np.errstate(all="ignore")  # a lost trial is reported, not warned of
 def step(
-    x: Motion, tau_B: Array, f_I: Array, m: Array, Theta: Array, h: Array, near: Near, law: Law
+    x: Motion, tau_B: Array, f_I: Array, m: Array, Theta: Array, h: Array, near: Near, law: ContactLaw
 ) -> tuple[Motion, Touch]:
     """Advance every trial by h under a torque and a force that are held; all arrays have the trials first.
 
@@ -136,7 +136,7 @@ def step(
     if len(hit):
         u = np.concatenate([x.v_I[hit], np.zeros((len(hit), 1)), x.w_B[hit]], axis=1)
         there = Near(*(a[hit] for a in near))
-        laws = Law(law.e[hit], law.e_T[hit], law.mu[hit], law.tolerance, law.sweeps)
+        laws = ContactLaw(law.e[hit], law.e_T[hit], law.mu[hit], law.tolerance, law.sweeps)
         W, solved = _solve(u, kick[hit], m[hit], Theta[hit], h[hit], there, laws, speed[hit])
         u_m, impulse, unit[hit], sweeps[hit], changes = solved
         v_m[hit], w_m[hit], v_1[hit], w_1[hit] = u_m[:, :3], u_m[:, 4:], u[:, :3], u[:, 4:]
@@ -149,14 +149,14 @@ def step(
 
 
 def _solve(
-    u: Array, kick: Array, m: Array, Theta: Array, h: Array, near: Near, law: Law, speed: Array
+    u: Array, kick: Array, m: Array, Theta: Array, h: Array, near: Near, law: ContactLaw, speed: Array
 ) -> tuple[Array, tuple[Any, ...]]:
     """Take u of the trials that touch to the end of the step; return their directions and the solver's results."""
     from gnc.integrators import contact_solver as solver  # numba is loaded when something touches
 
     W = directions(near.q_IB[:, None], near.point_B, near.radius, near.normal_I)
     Y = answers(W, m[:, None], Theta[:, None])
-    laws, limit = solver.Law(law.e, law.e_T, law.mu), solver.Limit(law.tolerance * speed, law.sweeps)
+    laws, limit = solver.Coefficients(law.e, law.e_T, law.mu), solver.Limit(law.tolerance * speed, law.sweeps)
     with contextlib.nullcontext() if _met else telling():  # the first contact compiles
         _met.append(True)
         return W, solver.touch(u, kick, W, Y, near.gap <= 0.0, laws, 0.5 * h, solver.Rotor(*_rotor(Theta)), limit)
@@ -165,7 +165,7 @@ def _solve(
 _met: list[bool] = []  # whether this process has had a contact
 
 
-def impact(u: Array, W: Array, m: float, Theta: Array, law: Law) -> tuple[Array, Array, bool]:
+def impact(u: Array, W: Array, m: float, Theta: Array, law: ContactLaw) -> tuple[Array, Array, bool]:
     """Return the velocity after the impact stage alone, its impulses (contacts, 3), and whether they converged.
 
     One trial: u is (v, nu, Om), W the `directions` (contacts, 3, 7) of all contacts that touch.
@@ -176,6 +176,6 @@ def impact(u: Array, W: Array, m: float, Theta: Array, law: Law) -> tuple[Array,
     contacts = solver.Contacts(W, answers(W, m, Theta), np.arange(len(W)))
     speed = np.sqrt(2.0 * perfect_constraint.kinetic_energy(u[:3], u[3], u[4:], m, Theta))
     limit = solver.Limit(law.tolerance * speed, law.sweeps)
-    laws = solver.Law(float(law.e), float(law.e_T), float(law.mu))
+    laws = solver.Coefficients(float(law.e), float(law.e_T), float(law.mu))
     *_, change = solver.impact(after, contacts, impulse, laws, solver.Rotor(*_rotor(Theta)), limit)
     return after, impulse, bool(change <= limit.change)

@@ -32,7 +32,7 @@ class Rotor(NamedTuple):
     inverse: Any  # (3, 3)
 
 
-class Law(NamedTuple):
+class Coefficients(NamedTuple):
     """Restitution along normals and tangents, and friction."""
 
     e: Any
@@ -228,7 +228,7 @@ def touch(u, kick, W, Y, active, law, half_h, rotor, limit):
             middle[t],
             kick[t],
             Contacts(W[t], Y[t], np.nonzero(active[t])[0]),
-            Law(law.e[t], law.e_T[t], law.mu[t]),
+            Coefficients(law.e[t], law.e_T[t], law.mu[t]),
             half_h[t],
             Rotor(rotor.J_nu[t], rotor.Theta[t], rotor.inverse[t]),
             Limit(limit.change[t], limit.sweeps),

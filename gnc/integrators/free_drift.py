@@ -35,8 +35,8 @@ Array = Any
 REACHES = (1.0, 2.5, 5.0, 10.0)  # [rad] the largest Om |h| of each group
 NODES = (8, 12, 18, 28)  # 6 + 2.2 Om |h|, which the Jacobian needs; the attitude itself would do with 6 + 1.6 Om |h|
 MOST = 1e4  # [rad] Om |h| of a trial that has not gone astray
-WHEELS = len(REACHES)  # the group of those with wheels
-DIVIDED = 8  # is added to the group of those whose step is divided
+WHEELS = len(REACHES)  # the group of trials with wheels
+DIVIDED = 8  # added to the number of a group: the group of trials whose step is divided
 
 
 @functools.cache

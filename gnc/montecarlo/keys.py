@@ -18,17 +18,17 @@ Array = NDArray[np.float64]
 SEGMENT = re.compile(r"([^.\[\]]+)(?:\[(\d+(?:,\d+)*)\])?")
 
 
-class Place(NamedTuple):
+class FieldElement(NamedTuple):
     """A field, and the element of it that is meant; an empty one is the whole field."""
 
     field: str
     element: tuple[int, ...]
 
 
-def place(key: str) -> Place:
+def place(key: str) -> FieldElement:
     """Split a key into its field and the index at its end."""
     *_, (_, index) = _segments(key)
-    return Place(key[: key.rindex("[")] if index else key, index)
+    return FieldElement(key[: key.rindex("[")] if index else key, index)
 
 
 def look_up(configuration: Mapping[str, Any], key: str) -> Array:

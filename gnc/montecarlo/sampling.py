@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gnc import noise
 from gnc.errors import InputError
 from gnc.montecarlo.dispersions import Dispersion, Dispersions
-from gnc.montecarlo.keys import Place, look_up, place
+from gnc.montecarlo.keys import FieldElement, look_up, place
 
 Array = NDArray[np.float64]
 Sampling = Literal["plain", "latin-hypercube", "sobol"]
@@ -88,7 +88,7 @@ def _planned(name: str, dispersion: Dispersion, configuration: Mapping[str, Any]
 
 
 def _refuse_overlap(plan: list[_Planned]) -> None:
-    taken: list[tuple[Place, str]] = []
+    taken: list[tuple[FieldElement, str]] = []
     for planned in plan:
         for this in map(place, planned.dispersion.keys):
             for other, owner in taken:
@@ -98,7 +98,7 @@ def _refuse_overlap(plan: list[_Planned]) -> None:
             taken.append((this, planned.name))
 
 
-def _put(fields: dict[str, Array], at: Place, values: Array, configuration: Mapping[str, Any]) -> None:
+def _put(fields: dict[str, Array], at: FieldElement, values: Array, configuration: Mapping[str, Any]) -> None:
     if not at.element:
         fields[at.field] = values
         return

@@ -46,7 +46,7 @@ class Spring(NamedTuple):
     energy_J: Array  # (...)
 
 
-class Shape(NamedTuple):
+class CargoShape(NamedTuple):
     """The cargo's box above the carrier's face, along the axis of the port."""
 
     corners_C: Array  # (8, 3) of the cargo's box, its axes
@@ -67,7 +67,7 @@ class Release(Happening):
         time_s: float,
         seat: Array,
         spring: Spring,
-        shape: Shape,
+        shape: CargoShape,
     ) -> None:
         super().__init__(name, list(craft))
         self._carrier, self._cargo = (self.craft.index(end) for end in ends)
@@ -235,7 +235,7 @@ class ReleasePart(EventPart):
         seat = dual_quaternion.conj(docked(cargo.belief(), carrier.belief()).dq_TB)
         axis_B = self.spring(carrier.belief().port).axis_B
         face_m = (_corners(carrier) @ axis_B).max()
-        shape = Shape(_corners(cargo), axis_B, face_m)
+        shape = CargoShape(_corners(cargo), axis_B, face_m)
         spring = self.spring(carrier.belief().port, draws, name)
         return Release(name, craft, (self.carrier, self.cargo), self.time_s, seat, spring, shape)
 

@@ -54,7 +54,7 @@ STAGES = {2: (1.0,), 4: SUZUKI4}
 PASSES = {2: 1, 4: 3}  # until a load that depends on rates is known at the end of a step, to the order of the method
 
 
-class Motion(NamedTuple):
+class Stage(NamedTuple):
     """One stage: where it leads, and what its derivative is made of."""
 
     end: BodyStates
@@ -205,7 +205,7 @@ class VariationalTree:
         """Return the lengths of the stages of a step."""
         return [c * h for c in STAGES[self.order]]
 
-    def stage(self, y: BodyStates, h: float, load: Loading | None = None, t: float = 0.0) -> Motion:
+    def stage(self, y: BodyStates, h: float, load: Loading | None = None, t: float = 0.0) -> Stage:
         """Take one step of second order."""
         parts = self.bodies
         first, effort, rate_half, gamma = self._first_kick(y, h, load, t)
@@ -222,7 +222,7 @@ class VariationalTree:
             kick = self._last_kick(p, there, gamma, rate_half, load(t + h - INSIDE * h, guess), h)
         after, before = self._reactions(f_start * (4.0 / h**2)), self._reactions(kick.on_children * (2.0 / h))
         end = self._lost(BodyStates(poses, kick.xi, gamma, before, after), x)
-        return Motion(end, x, f_start, kick.on_children)
+        return Stage(end, x, f_start, kick.on_children)
 
     # Derivatives, in the error state (dxi, dgamma, dtwist, drate): p = p^ exp(dxi/2) of the base body; of a spherical
     # joint q = q^ exp(dgamma/2).

@@ -30,7 +30,7 @@ from gnc.models.multibody.variational_tangent import (
 
 if TYPE_CHECKING:
     from gnc.models.multibody.integrate import Loading
-    from gnc.models.multibody.variational import Motion, VariationalTree
+    from gnc.models.multibody.variational import Stage, VariationalTree
     from gnc.models.multibody.variational_bodies import BodyStates
 
 Array = Any
@@ -127,7 +127,7 @@ def _read(method: VariationalTree, along: Directions, n: int) -> Array:
     return ungrouped(np.concatenate([xi, gamma, chi, rate], -2), n)
 
 
-def moved(method: VariationalTree, y: BodyStates, motion: Motion, along: Directions, h: float) -> Directions:
+def moved(method: VariationalTree, y: BodyStates, motion: Stage, along: Directions, h: float) -> Directions:
     """Return directions at the end of a stage of length h from y."""
     parts, links, held = method.bodies, method.tree.links, method.held
     start, end = parts.node(y.dq_IC), parts.node(motion.end.dq_IC)
@@ -145,7 +145,7 @@ def moved(method: VariationalTree, y: BodyStates, motion: Motion, along: Directi
     return along._replace(xi=xi, gamma=gamma, chi=twist, rate=rate)
 
 
-def next_node(method: VariationalTree, before: Motion, after: Motion, along: Sequence[Array], h: float) -> Any:
+def next_node(method: VariationalTree, before: Stage, after: Stage, along: Sequence[Array], h: float) -> Any:
     """Return xi of the base and gamma of the third node, along directions (xi, xi_next, gamma_next) of two nodes.
 
     g(x_{k+1}) = -g(-x_k) + (h^2/4) (2 W + f- + f+): both halves of the joints' wrenches act as one.

@@ -213,7 +213,7 @@ def corner_impact(seed: int, k: int) -> tuple[Array, Array, Array]:
 def seven_dof(q: Array, X: Array, u: Array, e_T: float = E_IMPACT) -> tuple[Array, float]:
     """The six velocities after the impact and its relative gain of energy, by the project's solver."""
     W = directions(q, X[None], 0.0, np.array([0.0, 0.0, 1.0]))
-    after, _, _ = contact.impact(u, W, MASS, THETA, contact.Law(E_IMPACT, e_T, MU_IMPACT))
+    after, _, _ = contact.impact(u, W, MASS, THETA, contact.ContactLaw(E_IMPACT, e_T, MU_IMPACT))
     before, E = (perfect_constraint.kinetic_energy(z[:3], z[3], z[4:], MASS, THETA) for z in (u, after))
     return np.delete(after, 3), E / before - 1.0
 

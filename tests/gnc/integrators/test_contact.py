@@ -7,7 +7,7 @@ import pytest
 
 from gnc import quaternion
 from gnc.integrators import contact, contact_solver, perfect_constraint
-from gnc.integrators.contact import Law, Motion, Near
+from gnc.integrators.contact import ContactLaw, Motion, Near
 from gnc.integrators.contact_geometry import directions, tangents
 
 jit = pytest.mark.jit
@@ -43,7 +43,7 @@ class Scene:
 
     def impact(self, e, mu, e_T=None, sweeps=20_000):
         """Velocity after the impact, impulses, and whether they converged."""
-        law = Law(e, e if e_T is None else e_T, mu, contact.TOLERANCE, sweeps)
+        law = ContactLaw(e, e if e_T is None else e_T, mu, contact.TOLERANCE, sweeps)
         return contact.impact(self.u, self.W, self.m, self.Theta, law)
 
 
@@ -159,7 +159,7 @@ def start(scenes, gap=-1e-3):
 
 
 def law(trials, e, mu, sweeps=contact.SWEEPS):
-    return Law(np.full(trials, e), np.full(trials, e), np.full(trials, mu), contact.TOLERANCE, sweeps)
+    return ContactLaw(np.full(trials, e), np.full(trials, e), np.full(trials, mu), contact.TOLERANCE, sweeps)
 
 
 def energy(x, m, Theta):
@@ -222,7 +222,7 @@ def test_the_solver_without_contact_flies_as_the_kernel_does():
         scene.W[None],
         Y,
         np.zeros((1, 1), bool),
-        contact_solver.Law(one, one, one),
+        contact_solver.Coefficients(one, one, one),
         h / 2,
         rotor,
         contact_solver.Limit(1e-14 * one, 1000),
