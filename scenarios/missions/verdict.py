@@ -14,7 +14,7 @@ from gnc.notebook import table
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
+from gnc.scenarios.missions.requirements.base import CLOCK, Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart
 from gnc.typing import Array, Mask
 
@@ -118,7 +118,7 @@ def _over_time(mission: Mission, judged: Judged) -> dict[str, Array]:
             continue
         values = judged.value(parse(signal))
         if values.ndim == 2 and values.shape[1] == judged.flight.sizes["time"]:
-            plain = signal in parse(signal).names
+            plain = signal in parse(signal).names - CLOCK
             name = resolve(signal, judged.flight.data_vars, mission.craft) if plain else signal
             found[name if len(name) < 60 else f"{name[:57]}..."] = np.asarray(values, float)
     return found

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gnc.labelled import Signals
 
 TIME = ("trial", "time")
+CLOCK = {"t", "end", "eclipse"}  # names of expressions that are no signals
 
 
 class Comparison(NamedTuple):

@@ -13,7 +13,7 @@ from gnc.checks import Check, at_least, at_most, within
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.montecarlo.summary import TALLY
-from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart, no_data, resolve
+from gnc.scenarios.missions.requirements.base import CLOCK, Finding, Judged, RequirementPart, no_data, resolve
 from gnc.typing import Array, Mask
 
 NAMED: dict[str, Callable[[Array], float]] = {
@@ -149,7 +149,7 @@ class StatisticPart(RequirementPart):
     def _note(self, judged: Judged) -> str:
         """Return the nominal value of the signal, if it has one: a NEES is 5.8 of 6."""
         names = parse(self.signal).names
-        if self.statistic != "mean" or self.signal not in names:
+        if self.statistic != "mean" or self.signal not in names - CLOCK:
             return ""
         full = resolve(self.signal, judged.flight.data_vars, judged.mission.craft)
         nominal = judged.flight[full].attrs.get("nominal")
