@@ -37,8 +37,8 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
+    "==": lambda a, b: operator.eq(*_alike(a, b)),
+    "!=": lambda a, b: operator.ne(*_alike(a, b)),
 }
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -152,13 +152,13 @@ class _Parser:
             raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
         value = self._conjunction(depth)
         while self._take("or"):
-            value = _both(_or, value, self._conjunction(depth))
+            value = self._of(_or, value, self._conjunction(depth))
         return value
 
     def _conjunction(self, depth: int) -> Node:
         value = self._negation(depth)
         while self._take("and"):
-            value = _both(_and, value, self._negation(depth))
+            value = self._of(_and, value, self._negation(depth))
         return value
 
     def _negation(self, depth: int) -> Node:
@@ -166,20 +166,20 @@ class _Parser:
             if depth > DEEPEST:
                 raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
             inner = self._negation(depth + 1)
-            return lambda values: _not(_truth(inner(values)))
+            return self._of(_not, inner)
         return self._comparison(depth)
 
     def _comparison(self, depth: int) -> Node:
         value = self._chain(depth, ("+", "-"), lambda: self._chain(depth, ("*", "/"), lambda: self._factor(depth)))
         if sign := self._take(*COMPARISONS):
             right = self._chain(depth, ("+", "-"), lambda: self._chain(depth, ("*", "/"), lambda: self._factor(depth)))
-            return _both(COMPARISONS[sign], value, right)
+            return self._of(COMPARISONS[sign], value, right)
         return value
 
     def _chain(self, depth: int, signs: tuple[str, ...], part: Callable[[], Node]) -> Node:
         value = part()
         while sign := self._take(*signs):
-            value = _both(ARITHMETIC[sign], value, part())
+            value = self._of(ARITHMETIC[sign], value, part())
         return value
 
     def _factor(self, depth: int) -> Node:
@@ -190,12 +190,12 @@ class _Parser:
             if depth > DEEPEST:
                 raise InputError(f"{self._text[:60]!r}...: is nested too deeply")
             inner = self._factor(depth + 1)
-            return lambda values: -inner(values)
+            return self._of(operator.neg, inner)
         if self._take("abs"):
             if not self._take("("):
                 raise self._wrong("( after abs")
             inside = self._closed(depth)
-            return lambda values: abs(inside(values))
+            return self._of(abs, inside)
         if self._take("largest"):
             return self._largest()
         if token.kind == "number":
@@ -222,6 +222,21 @@ class _Parser:
         self._next += 1
         return lambda values: value
 
+    def _of(self, operation: Callable[..., Any], *parts: Node) -> Node:
+        """Return what an operation makes of its parts; what cannot be computed is an error of the text."""
+
+        def value(values: Values) -> Any:
+            found = [part(values) for part in parts]
+            try:
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    return operation(*found)
+            except ZeroDivisionError:
+                raise InputError(f"{self._text!r}: divides by zero") from None
+            except TypeError:
+                raise InputError(f"{self._text!r}: mixes numbers with text or with conditions") from None
+
+        return value
+
     def _closed(self, depth: int) -> Node:
         inside = self.condition(depth + 1)
         if not self._take(")"):
@@ -229,8 +244,12 @@ class _Parser:
         return inside
 
 
-def _both(operation: Callable[[Any, Any], Any], left: Node, right: Node) -> Node:
-    return lambda values: operation(left(values), right(values))
+def _alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return both, if not one is text and the other a number: these would differ always."""
+    kinds = {np.asarray(x).dtype.kind for x in (a, b) if isinstance(x, str | float | np.ndarray)}
+    if "U" in kinds and len(kinds) > 1:
+        raise TypeError
+    return a, b
 
 
 def _truth(value: Any) -> Any:
@@ -240,7 +259,8 @@ def _truth(value: Any) -> Any:
     return bool(value) if np.ndim(value) == 0 else value if value.dtype == bool else value != 0
 
 
-def _not(test: Any) -> Any:
+def _not(value: Any) -> Any:
+    test = _truth(value)
     return not test if isinstance(test, bool) else ~test
 
 

@@ -229,6 +229,8 @@ def _new(
     path, beside = Path(f"{name.removesuffix('.toml')}.toml"), Path("mission.schema.json")
     if path.exists():
         raise InputError(f"{path}: is there already; give another name")
+    if not path.parent.is_dir() or not path.stem.replace("_", "").replace("-", "").isalnum():
+        raise InputError(f"{name!r}: is no name of a mission; use letters, digits, _ and -, in a folder that is there")
     text = catalogue.new(path.stem, base)
     for file, content in ((beside, json.dumps(catalogue.schema())), (path, text)):
         with replacing(file) as temporary:

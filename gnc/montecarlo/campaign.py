@@ -115,7 +115,7 @@ class _Session:
         missing = [c for c in self.store.chunks() if c not in self.store.paths and c.start < self.needed]
         if not missing:
             return
-        parcel = Parcel(flight, self.store.manifest.software, twice=missing[0].start)
+        parcel = Parcel(flight, self.store.manifest.software, twice=missing[0][-1])  # the place among others may count
         with closing(engine.fly(parcel, missing)) as finished:  # type: ignore[type-var]
             for chunk, reply in finished:
                 results = results_of(reply, parcel)

@@ -134,7 +134,7 @@ class Covariance:
             f"{name} noise": scale[:, :, None]
             * scale[:, None]
             * np.nan_to_num(mean(np.array([f.noise[signal][name] for f in flights])))
-            for name in flights[0].noise[signal]
+            for name in flights[0].noise.get(signal, ())
         }
         slopes, rest = self.quiet.fit(signal)
         for name, part in self.flights[0].parts.items():
@@ -229,7 +229,7 @@ class Covariance:
         names, signals = [s for s in (signal, self.companion(signal)) if s], self.quiet.signals.copy()
         for flight in self.flights:
             out = np.where(window.counted(flight.samples).mean(axis=0) > 0.5, 0.0, np.nan)[:, None, None]
-            noise = {signal: {i: c + out for i, c in flight.noise[signal].items()}}
+            noise = {signal: {i: c + out for i, c in flight.noise.get(signal, {}).items()}}
             nominal = {s: flight.nominal[s] + out[:, 0] for s in names}
             flights.append(replace(flight, noise=flight.noise | noise, nominal=flight.nominal | nominal))
         for name in names:

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from gnc.scenarios.trials import MissionFlight
 
 WAYS = ("covariance", "monte-carlo")
 MOST = 10_000  # points
+LARGEST_WHOLE = 2.0**53  # of the numbers that are set as whole ones, which fields of both kinds take
 PREFIXES = ("", "craft.*.", "software.*.")
 
 
@@ -57,6 +59,8 @@ class Axis:
             keys = (pattern,)  # which the file leaves out; whether there is such a field shows when points are built
         if not keys:
             raise InputError(f"--over {pattern}: there is no such field; gnc show tells which there are")
+        if not all(part.strip() for part in re.split("[,:]", values)):
+            raise InputError(f"--over {text!r}: one of the values is empty; give all of them")
         parts = values.split(":")
         if len(parts) == 1:
             return cls(pattern, keys, tuple(map(_value, values.split(","))))
@@ -71,7 +75,9 @@ class Axis:
 
     def settings(self, value: Any) -> list[str]:
         """Return what sets all fields to a value."""
-        return [f"{key}={value!r}" if isinstance(value, float) else f"{key}={value}" for key in self.keys]
+        whole = isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE
+        told = int(value) if whole else repr(value) if isinstance(value, float) else value
+        return [f"{key}={told}" for key in self.keys]
 
 
 def _value(text: str) -> Any:

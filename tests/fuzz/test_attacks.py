@@ -24,7 +24,7 @@ from gnc.export.sizes import measured
 from gnc.scenarios import cli, display, run
 from gnc.scenarios.covariance.analysis import blaming
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.sweep.sweep import Axis, outcomes, points
+from gnc.scenarios.sweep.sweep import Axis, built, outcomes, points
 
 LAW = """
 import numpy as np
@@ -144,6 +144,35 @@ def test_a_requirement_is_not_called_like_a_column(name):
     with pytest.raises(InputError, match=f"requirements.{name}: the tables have a column of that name"):
         override(read("pointing"), [asked])
     assert "lost" in override(read("pointing"), ['requirements.lost={kind="lost"}']).requirements
+
+
+@pytest.mark.parametrize("statistic", ["mean", "final"])
+def test_time_itself_is_a_signal_that_can_be_asked_for(statistic):
+    """It was no such signal, and the line did not say whose."""
+    asked = f'requirements.x={{kind="statistic", signal="t", statistic="{statistic}", at_most=1}}'
+    mission = override(read("pointing"), [asked, "run.duration_s=1", "run.record_s=1"])
+    assert mission.fly(1).verdict.metrics["x"] == {"mean": 0.5, "final": 1.0}[statistic]
+
+
+@pytest.mark.parametrize("over", ["run.seed=,", "run.seed=1,,2", "run.duration_s=1::3"])
+def test_an_empty_value_of_a_sweep_is_no_value(over):
+    """It was the default, measured as if it had been given."""
+    with pytest.raises(InputError, match="one of the values is empty"):
+        Axis.of(over, read("pointing"))
+
+
+def test_whole_numbers_can_be_swept():
+    mission = read("pointing")
+    axis = Axis.of("run.seed=1:3:3", mission)
+    assert [one.run.seed for one in built(mission, [axis], points([axis]))] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["nowhere/x", "", "x y"])
+def test_a_mission_without_a_name_or_place_is_not_begun(name, tmp_path, capsys, monkeypatch):
+    """A schema was left, or a file called `.toml`."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", name]) == 2 and "is no name of a mission" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_where_nothing_is_asked_no_trial_is_a_success():

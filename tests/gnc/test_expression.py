@@ -73,6 +73,15 @@ def test_what_is_no_condition_is_refused_in_one_line(text, says):
     assert says in str(error.value) and "\n" not in str(error.value).strip()
 
 
+@pytest.mark.parametrize("text", ["mode + 1", "mode > 3", "mode != 3", "-mode", "abs(mode)", "t == 'a'", "dark - dark"])
+def test_numbers_text_and_conditions_do_not_mix(text):
+    """Each was a defect of gnc, or true at all times."""
+    with pytest.raises(InputError, match="mixes numbers with text or with conditions"):
+        parse(text).value(VALUES.__getitem__)
+    with pytest.raises(InputError, match="'1/0': divides by zero"):
+        parse("1/0").value(VALUES.__getitem__)
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.text(alphabet=string.ascii_letters + string.digits + " ().<>=!+-*/'\"_&|[]{}:;,\\\n\t", max_size=60))
 @example("1e999 > t")
