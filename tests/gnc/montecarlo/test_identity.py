@@ -126,7 +126,7 @@ def test_a_flight_that_cannot_be_repeated_is_refused(engine, tmp_path) -> None:
 def test_a_flight_of_ours_that_cannot_be_repeated_is_a_defect(monkeypatch) -> None:
     monkeypatch.setattr(Drawing, "__module__", "gnc.somewhere")
     with pytest.raises(DefectError, match="not repeatable"):
-        parcel.check_repeatable(Drawing(), 0)
+        parcel.check_repeatable(Drawing(), 0, {})
 
 
 @pytest.mark.slow
