@@ -18,7 +18,7 @@ class Parcel(NamedTuple):
 
     flight: Flight
     software: Software  # of the driver
-    twice: int  # the trial that is flown twice, to see whether flights can be repeated
+    twice: int  # the trial that is flown again by itself, to see whether flights can be repeated
 
 
 class Reply(NamedTuple):
@@ -31,12 +31,10 @@ class Reply(NamedTuple):
 def answer(parcel: Parcel, chunk: range) -> Reply:
     """Fly a chunk, if the software of this process is that of the driver before and after."""
     _check(parcel)
-    alone = check_repeatable(parcel.flight, parcel.twice) if parcel.twice in chunk else None
     results = fly(parcel.flight, np.arange(chunk.start, chunk.stop))
-    if alone is not None:
-        row = chunk.index(parcel.twice)
-        beside = {name: values[row : row + 1] for name, values in results.items()}
-        _refuse_difference(parcel.flight, parcel.twice, alone, beside, "alone")
+    if parcel.twice in chunk:
+        place = parcel.twice - chunk.start
+        check_repeatable(parcel.flight, parcel.twice, {name: rows[place : place + 1] for name, rows in results.items()})
     return Reply(results, digest(_check(parcel)))
 
 
@@ -47,16 +45,15 @@ def results_of(reply: Reply, parcel: Parcel) -> Results:
     return reply.results
 
 
-def check_repeatable(flight: Flight, trial: int) -> Results:
-    """Fly one trial twice and return its results; an error if that does not give the same bits."""
-    first, second = (fly(flight, np.array([trial])) for _ in range(2))
-    _refuse_difference(flight, trial, first, second, "again")
-    return first
+def check_repeatable(flight: Flight, trial: int, beside: Results) -> None:
+    """Fly one trial by itself; an error if that does not give the bits that it had beside others.
 
-
-def _refuse_difference(flight: Flight, trial: int, first: Results, second: Results, how: str) -> None:
-    """Refuse flights whose trials depend on anything but their numbers: on chance, or on those that fly beside them."""
-    differing = [n for n in sorted(first.keys() | second.keys()) if not _same(first.get(n), second.get(n))]
+    Flown by itself once more it tells what is to blame: chance, or the trials that flew beside it.
+    """
+    alone = fly(flight, np.array([trial]))
+    differing, how = _differing(beside, alone), "alone"
+    if differing and (by_chance := _differing(alone, fly(flight, np.array([trial])))):
+        differing, how = by_chance, "again"
     if not differing:
         return
     message = f"not repeatable: {differing[0]} of trial {trial} differs when it is flown {how}"
@@ -74,6 +71,11 @@ def _check(parcel: Parcel) -> Software:
         place = f"a worker on {socket.gethostname()}"
         raise InputError(f"workers: {place} has other software: {mismatch}; give it the same, and start it anew")
     return here
+
+
+def _differing(one: Results, other: Results) -> list[str]:
+    """Return the names of results that have other bits."""
+    return [name for name in sorted(one.keys() | other.keys()) if not _same(one.get(name), other.get(name))]
 
 
 def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:

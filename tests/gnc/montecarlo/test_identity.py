@@ -140,7 +140,7 @@ def test_a_flight_whose_trials_depend_on_those_beside_them_is_refused(tmp_path) 
 def test_a_flight_of_ours_that_cannot_be_repeated_is_a_defect(monkeypatch) -> None:
     monkeypatch.setattr(Drawing, "__module__", "gnc.somewhere")
     with pytest.raises(DefectError, match="not repeatable"):
-        parcel.check_repeatable(Drawing(), 0)
+        parcel.check_repeatable(Drawing(), 0, {})
 
 
 @pytest.mark.slow
