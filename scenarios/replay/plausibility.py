@@ -17,8 +17,8 @@ from gnc.scenarios.replay.evidence import Evidence
 Array = Any
 Seen = tuple[Any, Array, Array]  # section of a quantity, its times and values
 
-GRAVITY, PUSHED, EARTH_FIELD = (9.0, 10.6), (6.0, 20.0), (15e-6, 80e-6)  # plausible lengths [m/s^2], [T]
-CALM, CALM_SPREAD = 50, 0.05  # samples of a stretch, and how much their lengths spread where the body is not pushed
+GRAVITY, EARTH_FIELD = (6.0, 20.0), (15e-6, 80e-6)  # plausible lengths [m/s^2] of a body that is pushed, too; [T]
+NOISES = 5.0  # by which a motion of a direction has to exceed its noise: chosen by its size, it would look too large
 ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
 TURNING = 0.05  # [rad/s] below which rates tell nothing
@@ -69,22 +69,12 @@ def _kind(section: Any) -> str:
 
 
 def _lengths(sensor: Any, z: Array, orbit: bool) -> list[str]:
-    lengths = np.sqrt((z[:, :3] ** 2).sum(axis=1))
-    length = float(np.median(lengths))
-    if _kind(sensor) == "accelerometer" and not _weighs(lengths):
+    length = float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
+    if _kind(sensor) == "accelerometer" and not GRAVITY[0] < length < GRAVITY[1]:
         return [f"{sensor.name}: the specific force is usually {length:.3g} m/s^2, gravity 9.8: check its unit"]
     if _kind(sensor) == "magnetometer" and not orbit and not EARTH_FIELD[0] < length < EARTH_FIELD[1]:
         return [f"{sensor.name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"]
     return []
-
-
-def _weighs(lengths: Array) -> bool:
-    """Tell whether specific forces are those of gravity: while they are calmest, or, of a body never calm, at all."""
-    n = max(len(lengths) // CALM, 1) * CALM
-    parts = lengths[:n].reshape(-1, CALM) if n <= len(lengths) else lengths[None]
-    calm = parts[parts.std(axis=1).argmin()]
-    low, high = GRAVITY if calm.std() < CALM_SPREAD * calm.mean() else PUSHED
-    return bool(low < calm.mean() < high)
 
 
 def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
@@ -112,11 +102,14 @@ def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
 def _swung(t: Array, m: Array) -> tuple[int, Array]:
     """Return the least lag over which a direction often moves noticeably, and from which samples on it does."""
     length, step = np.median(np.sqrt((m * m).sum(axis=1))), np.median(np.diff(t)) if len(t) > 1 else 1.0
+    noise = 1.4826 * np.median(np.abs(np.diff(m, n=3, axis=0))) / np.sqrt(20.0) * np.sqrt(6.0) if len(m) > 9 else 0.0
     lag, good = 1, np.zeros(0, bool)
     for swing_s in SWING_S:
         lag = max(round(swing_s / max(float(step), 1e-9)), 1)
         dm = m[lag:] - m[:-lag]
-        good = (np.sqrt((dm * dm).sum(axis=1)) > SWUNG * length) & (t[lag:] - t[:-lag] < 2.0 * lag * step)
+        good = (np.sqrt((dm * dm).sum(axis=1)) > max(SWUNG * length, NOISES * noise)) & (
+            t[lag:] - t[:-lag] < 2.0 * lag * step
+        )
         if good.sum() > OFTEN * len(t):
             break
     return lag, good

@@ -85,7 +85,7 @@ RIGHT = {  # the log, what differs in the configuration, and the RMS [deg] that 
 PLAIN, SWINGS = ("", ""), "times as fast as magnetometer swings"
 DOUBTED = {  # the log, what differs in the configuration, and what is said
     "rad/s called deg/s": (columns, (GYRO, GYRO.replace("rad/s", "deg/s")), SWINGS),
-    "gyro the other way": (changed("gyr", by=lambda w: -w), PLAIN, "gyro turns -0.95"),
+    "gyro the other way": (changed("gyr", by=lambda w: -w), PLAIN, "gyro turns -"),
     "axes of the gyro": (changed("gyr", by=lambda w: w[:, [1, 2, 0]]), PLAIN, "gyro does not turn as magnetometer"),
     "a left-handed magnetometer": (changed("mag", by=lambda m: m * [1, 1, -1]), PLAIN, "as magnetometer swings"),
     "rate of the rows": (columns, (LOG, "log = { rate_hz = 50 }"), SWINGS),
