@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gnc.errors import InputError
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log
 
 Array = Any
@@ -45,6 +46,8 @@ def _table(table: Table) -> dict[str, Any]:
         "time": time,
         "rows_seen": len(next(iter(first.values()), [])),
     }
+    if not told["rows_seen"]:
+        raise InputError(f"a table of the columns {', '.join(table.columns)} has no rows; give a log with some")
     if time is not None:
         told |= _clock(first[time], TIME.fullmatch(time)[2])  # type: ignore[index]
     groups, rate_hz = _groups(columns).items(), told.get("rate_hz", float("nan"))
