@@ -22,7 +22,9 @@ def export(table: Results, path: Path) -> None:
 
 
 def check_format(path: Path) -> None:
-    """Refuse a file whose suffix names no format, before a long flight."""
+    """Refuse a file whose suffix names no format, or whose folder is not there, before a long flight."""
+    if not path.parent.is_dir():
+        raise InputError(f"export: {path.parent} is no directory; make it, or give another")
     if path.suffix not in WRITERS:
         raise InputError(f"export: {path.name!r} ends with none of {', '.join(WRITERS)}")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gnc import quaternion
+from gnc.errors import InputError
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log
 from gnc.scenarios.replay import column_names
 from gnc.scenarios.replay.column_names import Group
@@ -40,6 +41,8 @@ def _table(table: Table, title: str) -> dict[str, Any]:
         "time": time,
         "rows_seen": len(next(iter(first.values()), [])),
     }
+    if not told["rows_seen"]:
+        raise InputError(f"a table of the columns {', '.join(table.columns)} has no rows; give a log with some")
     if time is not None:
         told |= _clock(first[time], column_names.parsed(time).time_unit)
     elif rate := column_names.rate_of(getattr(table, "scalars", {}) | single):

@@ -14,6 +14,7 @@ from gnc.scenarios.study.filters import GRID, REFERENCES, Filter
 from gnc.scenarios.study.score import Bound, Score
 
 RATES_HZ = (10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
+MOST_SAMPLES = 1_000_000  # of a flight, all of which are in memory
 
 
 class Problem(Protocol):
@@ -84,10 +85,9 @@ def check(problem: Problem, rates_hz: Sequence[float], trials: int) -> None:
         raise InputError(f"--trials: expected a whole number > 0, got {trials}")
     for rate_hz in rates_hz:
         steps = problem.duration_s * rate_hz
-        if not rate_hz > 0 or abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 4:
-            raise InputError(
-                f"--rates: {rate_hz:g} Hz does not divide {problem.duration_s:g} s into at least 4 whole samples"
-            )
+        if not 0 < steps <= MOST_SAMPLES or abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 4:
+            whole = f"at least 4 whole samples, or into more than {MOST_SAMPLES}"
+            raise InputError(f"--rates: {rate_hz:g} Hz does not divide {problem.duration_s:g} s into {whole}")
 
 
 def _rank(scored: tuple[Score, float]) -> tuple[int, float]:

@@ -81,8 +81,10 @@ def draw(figure: Figure, points: Sequence[Point]) -> None:
         bounds = {p.rate_hz: scale * getattr(p, f"bound_{unit}") for p in points}
         axes.loglog(list(bounds), list(bounds.values()), "k-", lw=0.8, label="Cramer-Rao bound")
         axes.set_ylabel(f"RMS of {what}")
-    lows, highs = np.array([p.nees_band for p in points if np.isfinite(p.nees_band[0])]).T
-    bottom.axhspan(lows.max(), highs.min(), color="k", alpha=0.15, label="95 % band of an honest filter")
+    bands = [p.nees_band for p in points if np.isfinite(p.nees_band[0])]
+    if bands:  # none if all trials are lost
+        lows, highs = np.transpose(bands)
+        bottom.axhspan(lows.max(), highs.min(), color="k", alpha=0.15, label="95 % band of an honest filter")
     bottom.set(xlabel="sample rate [Hz]", ylabel="mean NEES")
     for axes in (*above, bottom):
         axes.grid(which="both", alpha=0.25)

@@ -175,6 +175,19 @@ def test_a_mission_without_a_name_or_place_is_not_begun(name, tmp_path, capsys, 
     assert not list(tmp_path.iterdir())
 
 
+def test_a_log_without_rows_is_told_as_such(tmp_path, capsys):
+    (tmp_path / "log.csv").write_text("t,a,b\n")
+    assert cli.main(["replay", str(tmp_path / "log.csv"), "--inspect", "--out", str(tmp_path / "out")]) == 2
+    assert "has no rows; give a log with some" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_a_table_is_not_exported_into_a_folder_that_is_not_there(tmp_path, capsys):
+    """It was told after all trials had flown."""
+    words = ["--export", str(tmp_path / "none" / "x.csv"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    assert cli.main(["monte-carlo", "pointing", "--trials", "2", "--set", "run.duration_s=1", *words]) == 2
+    assert "none is no directory; make it" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
 def test_where_nothing_is_asked_no_trial_is_a_success():
     """The table said success 1.0000."""
     mission = override(read("pointing"), ["requirements={}", "run.duration_s=1"])

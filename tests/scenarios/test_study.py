@@ -161,6 +161,7 @@ def test_the_command_prints_its_contract_and_writes_table_and_figure(tmp_path, c
     [
         (["--rates", "1,x"], "gnc: --rates: expected numbers with commas between, got '1,x'"),
         (["--rates", "0.007"], "gnc: --rates: 0.007 Hz does not divide 300 s into at least 4 whole samples"),
+        (["--rates", "1e300"], "gnc: --rates: 1e+300 Hz does not divide 300 s into"),
         (["--filters", "kalman"], "gnc: --filters: 'kalman' is none of mekf-euler"),
         (["--problem", "orbit"], "gnc: --problem: 'orbit' is none of attitude, pose, damper, potential, tree"),
         (
@@ -176,6 +177,13 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, arguments, m
     captured = capsys.readouterr()
     assert captured.err.startswith(message) and captured.err.count("\n") == 1 and captured.out == ""
     assert not (tmp_path / "out").exists()
+
+
+def test_a_study_that_loses_all_trials_draws_what_is_left(tmp_path, capsys):
+    """A noise of 1e12 arc seconds: the figure had no band to draw, which was a defect."""
+    few = ["--rates", "0.1", "--trials", "3", "--filters", "mekf-exact", "--sigma-arcsec", "1e12"]
+    assert main(["study", "sample-rate", *few, "--out", str(tmp_path)]) == 0
+    assert "3/3" in capsys.readouterr().out and (tmp_path / "sample_rate.png").is_file()
 
 
 @pytest.mark.parametrize(

@@ -298,5 +298,5 @@ def test_mat_names_stay_apart(tmp_path: Path) -> None:
 def test_another_format_is_refused(flown, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="export: 'table.xlsx' ends with none of .csv, .parquet, .mat"):
         export(flown[0].table, tmp_path / "table.xlsx")
-    with pytest.raises(InputError, match="missing: No such file or directory"):
+    with pytest.raises(InputError, match="missing is no directory; make it, or give another"):
         export(flown[0].table, tmp_path / "missing" / "table.csv")
