@@ -17,6 +17,7 @@ from gnc.scenarios.replay.stream import LogStream
 DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad norm", "repeated", "before start")
 MOST = 0.5  # of a sensor's measurements: from there on their refusal is a failure
 DRIVES = 0.4  # of the time: away from its place for longer a body is a vehicle
+VAGUE_DEG, OFTEN, LOOKED_AT = 20.0, 0.2, 2000  # an attitude that is not known, share of the time, estimates
 LONG_S = 1.0  # for which ins may be without samples
 MANY = 0.1  # of a quantity's rows: from there on a rule that drops them is worth a warning
 
@@ -58,7 +59,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
             *filter(None, axes),
             *([f"magnetometer: {imu.iron}"] if isinstance(imu, ImuRunner) and imu.iron else []),
         ],
-        "failures": [*_failures(sensors), *_untrusted(contradictions, session.runner, span)],
+        "failures": [*_failures(sensors), *_untrusted(contradictions, session.runner, span), *_vague(estimates)],
         "timing": {
             "seconds": session.seconds,
             "cpu_seconds": session.cpu_seconds,
@@ -123,6 +124,18 @@ def _untrusted(contradictions: list[str], runner: Any, span: float) -> list[str]
             "motion about a place only: give a position or velocity to kind = 'ins', or a longer filter.reach_m"
         )
     return said
+
+
+def _vague(estimates: Any) -> list[str]:
+    """Tell of an attitude that the filter itself does not know for much of the time."""
+    some = estimates[:: max(len(estimates) // LOOKED_AT, 1)]
+    if not len(some) or not {"C", "sigma"} & {*(some.dtype.names or ())}:
+        return []
+    known = "C" in some.dtype.names
+    sigma = np.sqrt(np.abs(np.diagonal(some["C"], axis1=1, axis2=2))) if known else some["sigma"]
+    share = float((np.sqrt((sigma[:, :3].astype(float) ** 2).sum(axis=1)) > np.radians(VAGUE_DEG)).mean())
+    told = f"the attitude is not known to {VAGUE_DEG:g} deg (1 sigma) for {100.0 * share:.0f} % of the time: "
+    return [told + "more sensors are needed there, or smaller noises (gnc tune)"] if share > OFTEN else []
 
 
 def _warnings(data: dict[str, dict[str, Any]], longest_s: dict[str, float]) -> list[str]:

@@ -21,6 +21,7 @@ LIKELY_STEP = (4e-4, 100.0)  # [s]
 EPOCHS = (9e8, 2.5e9)  # [s] since 1970 of stamps that are dates
 LAG_S, IN_RADIANS = 0.1, 0.13  # over which directions swing; by what share of a gyro's numbers if they are in rad/s
 EARTH_M = 6.371e6
+CLEARLY = 0.9  # less is left of the attitudes' turns if samples do not count before their stamps
 AGREES = 0.5  # correlation of a gyro with the rate of an attitude, from which the attitude tells more
 
 
@@ -109,7 +110,7 @@ def _by_gyro(guesses: list[dict[str, Any]], first: Values) -> None:
     if gyro is None or not np.isfinite(gyro["rate_hz"]):
         return
     w, step = _stacked(first, gyro["columns"]), 1.0 / gyro["rate_hz"]
-    sizes = []
+    sizes, intervals = [], list[tuple[float, str]]()
     for guess in guesses:
         z = _stacked(first, guess["columns"])
         if guess["kind"] in ("magnetometer", "accelerometer") and step < LAG_S:
@@ -119,8 +120,10 @@ def _by_gyro(guesses: list[dict[str, Any]], first: Values) -> None:
             if max(shares.values()) > AGREES:
                 guess["order"] = max(shares, key=shares.__getitem__)
                 interval, left = _interval(w, z if guess["order"] == "wxyz" else z[:, [3, 0, 1, 2]])
-                gyro.setdefault("interval", interval)
+                intervals.append((left, interval))
                 guess["scatter"] = min(guess["scatter"], left * np.sqrt(3.0) / 4.0)  # as components of a quaternion
+    if intervals:
+        gyro["interval"] = min(intervals)[1]  # by the better attitude
     sizes = sorted(size for size in sizes if np.isfinite(size[1]))  # a field is not pushed
     if sizes and not gyro.get("stated"):
         gyro["unit"] = "rad/s" if sizes[0][1] > IN_RADIANS else "deg/s"
@@ -144,8 +147,9 @@ def _turns(w: Array, q: Array) -> tuple[Array, Array]:
     """Return rotations between attitudes, and what a gyro's samples sum up to: those before stamps, and those after."""
     rows = np.flatnonzero(np.isfinite(q).all(axis=1) & np.isfinite(w).all(axis=1))
     sums = np.cumsum(np.nan_to_num(w), axis=0)
-    turn = quaternion.log(quaternion.mul(quaternion.conj(q[rows[:-1]]), q[rows[1:]]))
-    return turn, np.stack([np.diff(z[rows], axis=0) for z in (sums, sums - np.nan_to_num(w))])
+    near = np.diff(rows) <= 1.5 * np.median(np.diff(rows)) if len(rows) > 1 else np.zeros(0, bool)  # over no gap
+    turn = quaternion.log(quaternion.mul(quaternion.conj(q[rows[:-1]]), q[rows[1:]]))[near]
+    return turn, np.stack([np.diff(z[rows], axis=0)[near] for z in (sums, sums - np.nan_to_num(w))])
 
 
 def _agreement(w: Array, q: Array) -> float:
@@ -160,10 +164,10 @@ def _interval(w: Array, q: Array) -> tuple[str, float]:
     ways = {"before": before, "after": after, "mean": 0.5 * (before + after)}
     left = {}
     for name, swept in ways.items():
-        scale = (turn * swept).sum() / max(float((swept * swept).sum()), 1e-300)
-        unexplained = turn - scale * swept
-        left[name] = float(np.median(np.abs(unexplained - np.median(unexplained, axis=0))))  # a bias is no matter
+        x, y = swept - swept.mean(axis=0), turn - turn.mean(axis=0)  # a bias is no matter
+        left[name] = float(np.median(np.abs(y - (x * y).sum() / max(float((x * x).sum()), 1e-300) * x)))
     best = min(left, key=left.__getitem__)
+    best = best if left[best] < CLEARLY * left["before"] else "before"
     return best, 1.4826 * left[best] / float(np.sqrt(2.0))
 
 

@@ -58,7 +58,7 @@ def _by_innovations(name: str, found: Mapping[str, Any], process: str, stated: b
         return [
             f"{name}: innovations are {ratio:.2g} times as large as expected and correlated ({first:.2f}): {process}"
         ]
-    if ratio > noticeable or ratio < 1.0 / noticeable:
+    if ratio > noticeable or (ratio < 1.0 / noticeable and stated):  # what is taken is cautious where a body turns fast
         size = "small" if ratio > 1.0 else "large"
         cause = f"its noise is {'stated' if stated else 'taken'} too {size}"
         return [f"{name}: innovations are {ratio:.2g} times as large as expected: {cause}"]
