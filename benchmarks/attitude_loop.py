@@ -102,6 +102,20 @@ class Feedback:
 
 
 @dataclass(frozen=True)
+class PlainFeedback(Feedback):
+    """The same law as a user may write it, with a limit that is not reached: NumPy's norm makes Python call it."""
+
+    limit_Nm: float = 1e3
+
+    def command(self, belief: Any, report: None, t: float, memory: None) -> tuple[Array, None]:
+        """Return the torque [N m]."""
+        x = self.read(belief)
+        torque = -K * x.q_IB[..., 1:] / (1.0 + x.q_IB[..., :1]) - P * x.w_B
+        size = np.linalg.norm(torque, axis=-1, keepdims=True)
+        return torque / np.maximum(size / self.limit_Nm, 1.0), memory
+
+
+@dataclass(frozen=True)
 class Ready:
     """A loop with its start."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from benchmarks import attitude_loop, fresh
@@ -34,6 +35,7 @@ def rows() -> Iterator[Row]:
     if basilisk is not None:
         yield from _agreement()
     yield from _one()
+    yield from _own_law()
     yield from _many()
     yield from _scenarios()
 
@@ -82,6 +84,21 @@ def _one() -> Iterator[Row]:
     for name, step in ours.items():
         target = ">= 1x" if "MEKF" in name and "tick" not in name else ""
         yield Row(f"{name}, N = 1", "gnc", 1e6 * step, "us per step", *_ratio(theirs, step), target)
+
+
+def _own_law() -> Iterator[Row]:
+    """A user's law in plain NumPy on the MEKF: the time of everything but the law itself."""
+    ready = attitude_loop.with_filter(1, ONE_S)
+    law = attitude_loop.PlainFeedback(ready.loop.controller.law.read)
+    loop = replace(ready.loop, controller=replace(ready.loop.controller, law=law))
+    flown = loop.fly(ready.truth, ready.belief, None)
+    assert flown.uncompiled.startswith("controller"), flown.uncompiled
+    calls: Calls = {"loop": lambda: loop.fly(ready.truth, ready.belief, None)}
+    ours, theirs = _per_step(calls, ONE_S)
+    own = interleaved({"law": lambda: law.command(flown.belief, None, 0.0, None)})["law"]
+    case = "the same on MEKF, vi4, law in plain NumPy, its own time set aside, N = 1"
+    step = ours["loop"] - own
+    yield Row(case, "gnc", 1e6 * step, "us per step", *_ratio(theirs, step), ">= 1.3x")
 
 
 def _many() -> Iterator[Row]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.timing import Row, interleaved
 from gnc.models.multibody.articulated import accelerations
+from gnc.models.multibody.integrate import Load
 from gnc.models.multibody.parts import TreeState
 from gnc.models.multibody.variational import VariationalTree
 from tests.models.multibody import samples
@@ -18,6 +19,7 @@ from tests.models.multibody.pinocchio_tree import Oracle
 
 MANY = 1000
 SIZES = (4, 16, 64, 128)
+STIFFNESS, DAMPING = 0.5, 0.2  # of the law in joints [N m, N m s]
 PICTURE = Path(__file__).with_name("multibody.png")
 
 
@@ -44,6 +46,37 @@ def variational_cost(bodies: int, trials: int = 64) -> float:
     x = samples.state(1, tree, (trials,))
     y = method.start(x._replace(twist_B=0.3 * x.twist_B, rate=0.3 * x.rate))
     return interleaved({"step": lambda: method.step(y, 0.01)})["step"] / trials
+
+
+def closed_loop_costs(bodies: int = 12, h: float = 0.01) -> tuple[float, float]:
+    """Return the time of a step of one trial [s] with springs and dampers as the law of all joints, held over the step.
+
+    Ours is the variational tree in a batch of 1000; the peer takes an RK4 step by Pinocchio's accelerations.
+    """
+    tree = samples.tree(1, "R" * (bodies - 1), list(range(bodies - 1)))
+    method, x = VariationalTree(tree), samples.state(1, tree, (MANY,))
+    y = method.start(x._replace(twist_B=0.3 * x.twist_B, rate=0.3 * x.rate))
+    oracle, one, none = Oracle(tree), TreeState(*(a[0] for a in x)), np.zeros((MANY, bodies, 6))
+    q, v = oracle.q(one), 0.3 * oracle.v(one.twist_B, one.rate)
+
+    def ours() -> None:
+        now = method.read(y)
+        given = Load(-STIFFNESS * now.gamma - DAMPING * now.rate, none)
+        method.step(y, h, lambda t, at: given)
+
+    def theirs() -> None:
+        tau = np.concatenate([np.zeros(6), -STIFFNESS * q[7:] - DAMPING * v[6:]])
+        rates, slopes = [v], [pin.aba(oracle.model, oracle.data, q, v, tau)]
+        for part in (0.5 * h, 0.5 * h, h):
+            at = pin.integrate(oracle.model, q, part * rates[-1])
+            rates.append(v + part * slopes[-1])
+            slopes.append(pin.aba(oracle.model, oracle.data, at, rates[-1], tau))
+        weights = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
+        pin.integrate(oracle.model, q, h * (weights @ rates))
+        v + h * (weights @ slopes)
+
+    best = interleaved({"gnc": ours, "pinocchio": theirs})
+    return best["gnc"] / MANY, best["pinocchio"]
 
 
 def draw(ours: np.ndarray, theirs: np.ndarray, growth: float) -> None:
@@ -73,4 +106,7 @@ def rows() -> Iterator[Row]:
         yield Row(f"variational tree, one step, B = {B}, N = 64", "gnc", seconds * 1e6, "us")
     slope = float(np.polyfit(np.log(sizes), np.log(steps), 1)[0])
     yield Row("growth exponent of the variational tree", "gnc", slope, "", target="1 is linear")
+    step, peer = closed_loop_costs()
+    case = f"variational tree with a law in its joints, one step, B = 12, N = {MANY}"
+    yield Row(case, "gnc", step * 1e6, "us", "Pinocchio ABA, RK4", peer / step)
     draw(ours, theirs, growth)

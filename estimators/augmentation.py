@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import Kernel, blank
+from gnc.batch import Kernel
 from gnc.errors import InputError
 from gnc.estimators.extra_states import ExtraState, Kick
 from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensitivity
@@ -86,7 +86,7 @@ class Augmentation:
         if len(self.states) == 1:
             return self.states[0].kick(q_IB, values, env) or self._nothing
         lead = values.shape[:-1]
-        total = Kick(blank(*lead, 3), blank(*lead, 3, 3), blank(*lead, 3, self.size))
+        total = Kick(*(np.zeros((*lead, *core), values.dtype) for core in ((3,), (3, 3), (3, self.size))))
         for state, part, value in self.each(values):
             kick = state.kick(q_IB, value, env)
             if kick is not None:
@@ -103,7 +103,7 @@ class Augmentation:
         """
         if not (self._steady or self.changes_rate):
             return np.zeros((6, self.size))
-        gains = blank(*G.shape[:-2], 6, self.size)
+        gains = np.zeros((*G.shape[:-2], 6, self.size), G.dtype)
         for state, part, value in self.each(values):
             if state.inertia(value) is not None:
                 (P_B, *given, h), (n, stages) = step, divided(*step)
@@ -119,7 +119,7 @@ class Augmentation:
         """Return M (..., 3, 3 + size) with dw = J^-1 M (dP, dvalues)."""
         if not self.changes_rate:
             return self._M
-        M = blank(*np.shape(w_B)[:-1], 3, 3 + self.size)
+        M = np.zeros((*w_B.shape[:-1], 3, 3 + self.size), w_B.dtype)
         M[..., :3] = np.eye(3)
         for state, part, value in self.each(values):
             if isinstance(state, Inertia):
@@ -146,6 +146,6 @@ class Augmentation:
     def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
         lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
         m, n = H.shape[-2:]
-        wide = blank(*lead, m, n + self.size)
+        wide = np.zeros((*lead, m, n + self.size), H.dtype)
         wide[..., :n], wide[..., n + part.start : n + part.stop] = H, H_bias
         return wide

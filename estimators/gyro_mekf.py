@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, lie, quaternion
-from gnc.batch import Kernel, as_numbers, batched, blank, maximum, where
+from gnc.batch import Kernel, batched, maximum, where
 from gnc.errors import InputError
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
 from gnc.estimators.recovery import FORGIVEN
@@ -100,7 +100,7 @@ class GyroMekf:
     def predict(self, belief: GyroBelief, measurement: Measurement, h: Array) -> GyroBelief:
         """Move over h, the time between gyro samples, at the rate of this sample."""
         gyro, walk = self.gyro, 0.0 if self.magnetometer_walk is None else self.magnetometer_walk
-        state = belief.q_IB, belief.w_B, belief.C, measurement.z, as_numbers(measurement.valid), belief.bias
+        state = belief.q_IB, belief.w_B, belief.C, measurement.z, measurement.valid, belief.bias
         noise = gyro.arw, gyro.bias_walk, walk, self.coast_sigma
         q_IB, w_B, C = _predict_kernel(self.size)(*state, gyro.D_SB, *noise, h)
         return belief._replace(q_IB=q_IB, w_B=w_B, C=C)
@@ -118,7 +118,7 @@ class GyroMekf:
     ) -> tuple[GyroBelief, Innovation]:
         """Use a measurement of any sensor of attitude; one that is not valid, or beyond the gate, changes no state."""
         z, H, R = self._expect(belief, sensor, env)
-        y, n, m, valid = sensor.residual(measurement.z, z), self.size, H.shape[-2], as_numbers(measurement.valid)
+        y, n, m, valid = sensor.residual(measurement.z, z), self.size, H.shape[-2], measurement.valid
         limit = _limit(belief.rejected, gate(self.gate_probability, m) if gated else np.inf)
         d, C, S, nis, used = update_kernel(n, m)(belief.C, H, R, y, valid, limit)
         state = belief.q_IB, belief.w_B, belief.bias, belief.magnetometer_bias, C
@@ -132,7 +132,7 @@ class GyroMekf:
             raise InputError("sensor: a gyro drives this filter: give its measurements to predict")
         biased = self.size == 9 and isinstance(sensor, Magnetometer)
         z, H_6, R = sensor.predict(belief, env, belief.magnetometer_bias) if biased else sensor.predict(belief, env)
-        H = blank(*H_6.shape[:-1], self.size)
+        H = np.zeros((*H_6.shape[:-1], self.size), H_6.dtype)
         H[..., :3] = H_6[..., :3]
         if biased:
             H[..., 6:] = sensor.H_bias

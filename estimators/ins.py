@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, lie, quaternion
-from gnc.batch import Kernel, as_numbers, where
+from gnc.batch import Kernel, where
 from gnc.batch.layout import Layout
 from gnc.estimators.chart import Chart, retraction, size, traced, vector
 from gnc.estimators.ins_chart import FORMS, Q, R, V
@@ -110,7 +110,7 @@ class InsFilter:
         y, H = sensor.linearize(self, z, belief, env)
         m = H.shape[-2]
         limit = gate(self.gate_probability, m) if gated else np.inf
-        d, C, S, nis, used = update_kernel(self.size, m)(belief.C, H, sensor.R, y, as_numbers(valid), limit)
+        d, C, S, nis, used = update_kernel(self.size, m)(belief.C, H, sensor.R, y, valid, limit)
         *parts, C = _corrected(self.chart)(*self.parts(belief), C, d)
         return self.with_parts(belief, tuple(parts), C), Innovation(y, S, nis, used > 0.0)
 

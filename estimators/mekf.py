@@ -28,7 +28,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gnc import check
-from gnc.batch import as_numbers
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief
 from gnc.estimators.attitude_belief import Belief
@@ -105,7 +104,7 @@ class Mekf(GroupFilter):
     ) -> Belief:
         """Return the belief at a state, with its covariance over (a, dw) and that of the extra states beside it."""
         k = self._extra.size
-        values = as_numbers(extras) if np.size(extras) else np.zeros(k)
+        values = extras if np.size(extras) else np.zeros(k)
         beside = np.zeros((k, k)) if C_extras is None else C_extras
         q_IB, w_B, rho_B, C, *more = start_kernel(k)(x.q_IB, x.w_B, rho_B, C, self.J, *((values, beside) if k else ()))
         values = more[0] if more else np.zeros((*np.shape(q_IB)[:-1], 0))
@@ -161,9 +160,9 @@ class Mekf(GroupFilter):
 
         The wheels run up evenly between both ends. `env` is for torques that depend on it.
         """
-        rho_end = belief.rho_B
-        if rho_B is not None and (rho_end := as_numbers(rho_B)).shape != belief.rho_B.shape:
-            rho_end = np.broadcast_to(rho_end, belief.rho_B.shape)
+        rho_end = belief.rho_B if rho_B is None else rho_B
+        if not isinstance(rho_end, np.ndarray) or rho_end.shape != belief.rho_B.shape:
+            rho_end = np.broadcast_to(np.asarray(rho_end, float), belief.rho_B.shape)
         if not self.process.wheels and np.any(middle(belief.rho_B, rho_end)):
             raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'auto', 'vi4' or 'taylor'")
         if self.extras:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, maximum, recording, where
+from gnc.batch import Kernel, batched, maximum, nowhere, where
 from gnc.estimators.kalman import propagate_kernel, propagated
 from gnc.estimators.mekf_kernels import moving_kernel
 from gnc.integrators import free_drift, taylor
@@ -91,7 +91,7 @@ class _Series:
         """Return the state moved, `state` without, `given` with the wheels' momentum first."""
         moved = (*state, given[0])
         for kernel, n in zip((self.gentle, self.usual), counts, strict=True):
-            moved = moved if _none(n) else kernel.repeat(n, *moved, *given[1:])
+            moved = moved if nowhere(n != 0.0) else kernel.repeat(n, *moved, *given[1:])
         return moved[:-1]
 
 
@@ -142,11 +142,6 @@ def free_transition(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Array) -
     """Return attitude, momentum and F of a free body without wheels, as `Automatic` moves it."""
     n, part = _drift_plan(P_B, J, h)
     return _drift_transition.repeat(n, q_IB, P_B, UNMOVED[0], *principal(J), part)
-
-
-def _none(steps: Array) -> bool:
-    """Tell whether no trial takes any of these steps; none would change nothing. A program has to take them all."""
-    return not recording() and not np.any(steps)
 
 
 @dataclass(frozen=True, eq=False)

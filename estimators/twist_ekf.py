@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, dual_quaternion, lie
-from gnc.batch import as_numbers, batched, where
+from gnc.batch import batched, where
 from gnc.estimators.corrections import Space
 from gnc.estimators.dqekf_kernels import pose_space
 from gnc.estimators.group_filter import GroupFilter
@@ -79,11 +79,11 @@ class TwistEkf(GroupFilter):
         C = np.array(np.broadcast_to(C, (*lead, 12, 12)))
         return TwistBelief(p, -b, b, C, watch, np.zeros(lead), np.zeros(lead))
 
-    def predict(self, belief: TwistBelief, z: Array, h: Array, valid: Array = True) -> TwistBelief:
+    def predict(self, belief: TwistBelief, z: Array, h: Array, valid: Array = 1.0) -> TwistBelief:
         """Move over h at the measured twist (..., 6); zeros where there is no sensor for it."""
         densities = self.twist_psd, self.walk_psd, self.coast_psd
         state = belief.dq_IB, belief.chi_B, belief.C, belief.bias
-        dq_IB, chi_B, C = _predict(*state, z, as_numbers(valid), *densities, h)
+        dq_IB, chi_B, C = _predict(*state, z, valid, *densities, h)
         return belief._replace(dq_IB=dq_IB, chi_B=chi_B, C=C, idle=belief.idle + h)
 
     def transition(self, after: TwistBelief, h: Array) -> Array:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import python_part, recording
+from gnc.batch import python_part
+from gnc.batch.kernel import recording
 from gnc.errors import PartError
 from gnc.trees import leaves, mapped
 from gnc.watchdog import LIMIT_S, Overdue, limited

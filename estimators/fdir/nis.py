@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc.batch import as_numbers, batched, where
+from gnc.batch import batched, where
 from gnc.config import NonNegative, Positive
 from gnc.errors import InputError
 from gnc.estimators.fdir.base import Fdir, FdirPart
@@ -35,7 +35,7 @@ class NisWatch(Fdir):
             return memory
         i = 2 * self._names.index(name)
         nis = made.nis / float(np.shape(made.y)[-1])
-        own = _counted(memory[..., i : i + 2], nis, as_numbers(valid), t, self._from_s, *self._numbers)
+        own = _counted(memory[..., i : i + 2], nis, valid, t, self._from_s, *self._numbers)
         return np.concatenate([memory[..., :i], own, memory[..., i + 2 :]], axis=-1)
 
     def excluded(self, memory: Array) -> Mapping[str, Array]:

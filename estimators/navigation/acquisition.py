@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import as_numbers, batched, chosen, when, where
+from gnc.batch import batched, chosen, when, where
 from gnc.estimators.initialise import attitude_covariance, in_body, known_vector, quest, stacked, triad
 from gnc.history import Signal
 from gnc.linalg import cross
@@ -99,7 +99,7 @@ class Acquisition:
         """Correct the filters that have begun; a gyro that drives them tells its rate before that too."""
         heard = measurement[1]
         if name != getattr(self.inner, "gyro", ""):
-            heard = _begun(as_numbers(heard), belief.since) != 0.0
+            heard = _begun(heard, belief.since) != 0.0
         return self.inner.update(belief.filter, name, Measurement(measurement[0], heard), t)
 
     def _in_body(self, name: str, measurement: Measurement) -> Array:
@@ -117,7 +117,7 @@ class Acquisition:
 
     def _watch(self, belief: Search, measurement: Measurement, t: Any) -> Search:
         """Note the watched vector, and for how long it has turned slowly."""
-        seen_B, valid = self._in_body(self.watched, measurement), as_numbers(measurement[1])
+        seen_B, valid = self._in_body(self.watched, measurement), measurement[1]
         numbers = 1.0 - float(np.exp(-self.period_s / MEMORY_S)), MEMORY_S, self.quiet_rate, self.period_s
         state = belief.b_B, belief.mean_B, belief.quiet_s, belief.longest_s
         b_B, mean_B, quiet_s, longest_s = _watched(seen_B, valid, *state, *numbers)
@@ -129,7 +129,7 @@ class Acquisition:
         seen_B = {name: mine_B, self.watched: belief.b_B}
         pair = [(seen_B[one], *self._known(one, t)) for one in self.vectors if one in seen_B]
         (b_1, r_1, sigma_1), (b_2, r_2, sigma_2) = pair
-        valid = as_numbers(measurement[1])
+        valid = measurement[1]
         ready = _ready(valid, belief.since, belief.quiet_s, self.quiet_s, b_1, b_2) > 0.0
         if self.by_quest:
             k = self._others.index(name)
@@ -141,7 +141,7 @@ class Acquisition:
         else:
             given = (b_1, b_2, r_1, r_2, sigma_1, sigma_2), belief.rho_B
         filter_ = when(ready, self._fresh, given, belief.filter)
-        return belief._replace(filter=filter_, since=_since(as_numbers(ready), t, belief.since))
+        return belief._replace(filter=filter_, since=_since(ready, t, belief.since))
 
     def _fresh(self, vectors: tuple[Array, ...], rho_B: Array) -> Any:
         """Return the belief of a filter that begins with the attitude of vectors."""
@@ -177,7 +177,7 @@ class TrackerAcquisition(Acquisition):
         filter_, made = self._corrected(belief, name, measurement, t)
         if name not in self.vectors:
             return belief._replace(filter=filter_), made
-        ready = _can_begin(as_numbers(measurement[1]), belief.since)
+        ready = _can_begin(measurement[1], belief.since)
         tracker = self.inner.known.sensors[name]
         given = _attitude_of(measurement[0], tracker.q_BS, tracker.predict(UNTURNED).R), belief.rho_B
         filter_ = when(ready > 0.0, self._from_tracker, given, filter_)

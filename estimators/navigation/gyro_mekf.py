@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, as_numbers, batched, where
+from gnc.batch import Kernel, batched, where
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -73,9 +73,9 @@ class GyroFilter:
 
     def sampled(self, belief: Driven, measurement: Any) -> Driven:
         """Move over the time since the last sample, at the mean of its rate and that of this one."""
-        z, valid, gyro = measurement[0], as_numbers(measurement[1]), self.mekf.gyro
+        z, valid, gyro = measurement[0], measurement[1], self.mekf.gyro
         mean, ahead, bridged_s = _mean(self._last(belief), z, valid, belief.waiting_s, belief.bridged_s)
-        moved = self.mekf.predict(belief.mekf, Measurement(mean, measurement[1]), belief.waiting_s)
+        moved = self.mekf.predict(belief.mekf, Measurement(mean, valid), belief.waiting_s)
         w_B = moved.w_B + gyro.in_body(ahead, 0.0 * ahead)
         return Driven(moved._replace(w_B=w_B), 0.0 * belief.waiting_s, bridged_s)
 

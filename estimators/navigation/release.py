@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import spatial
-from gnc.batch import as_numbers, batched, where
+from gnc.batch import batched, where
 from gnc.errors import InputError
 from gnc.estimators.navigation.base import Navigation, PoseEstimate
 from gnc.estimators.navigation.dqekf import DqekfPart
@@ -59,8 +59,7 @@ class ReleaseNavigation:
         store(filter_, M=M)
         known = replace(self.inner.known, nominal=self.inner.known.nominal._replace(M=M))
         moved = replace(self.inner, filter=filter_, known=known).predict(belief.filter, command, report, t, h)
-        gone = as_numbers(report.flag)
-        chi_B, C = _jumped(moved.chi_B, moved.C, belief.gone, gone, self.jump_B, self.C_jump)
+        chi_B, C, gone = _jumped(moved.chi_B, moved.C, belief.gone, report.flag, self.jump_B, self.C_jump)
         return ReleaseBelief(moved._replace(chi_B=chi_B, C=C), gone)
 
     def update(self, belief: ReleaseBelief, name: str, measurement: Any, t: Any) -> tuple[ReleaseBelief, Any]:
@@ -83,12 +82,12 @@ def _mass(gone, M_both, M_alone):
     return where(gone > 0.0, M_alone, M_both)
 
 
-@batched("(6),(12,12),(),(),(6),(6,6)->(6),(12,12)")
+@batched("(6),(12,12),(),(),(6),(6,6)->(6),(12,12),()")
 def _jumped(chi_B, C, before, after, jump_B, C_jump):
-    """Return twist and covariance, after the push where the cargo has just left."""
+    """Return twist and covariance, after the push where the cargo has just left, and where it is gone."""
     leaves, none = (before == 0.0) & (after > 0.0), zeros(6, 6)
     more = block([[none, none], [none, where(leaves, C_jump, none)]])
-    return chi_B + where(leaves, jump_B, 0.0 * jump_B), C + more
+    return chi_B + where(leaves, jump_B, 0.0 * jump_B), C + more, after
 
 
 class ReleaseDqekfPart(DqekfPart):

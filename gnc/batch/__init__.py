@@ -11,10 +11,10 @@
 """
 
 from gnc.batch.assembly import Assembly
-from gnc.batch.choice import chosen, when
+from gnc.batch.choice import chosen, nowhere, when
 from gnc.batch.derivative import jacobian
 from gnc.batch.functions import as_numbers, copysign, maximum, minimum, where
-from gnc.batch.kernel import JIT_OFF, Kernel, batched, blank, python_part, recording
+from gnc.batch.kernel import JIT_OFF, Kernel, batched, python_part
 from gnc.batch.tangent import tangent
 
 __all__ = [
@@ -23,14 +23,13 @@ __all__ = [
     "Kernel",
     "as_numbers",
     "batched",
-    "blank",
     "chosen",
     "copysign",
     "jacobian",
     "maximum",
     "minimum",
+    "nowhere",
     "python_part",
-    "recording",
     "tangent",
     "when",
     "where",

@@ -27,11 +27,17 @@ LONGEST_VECTOR = 16  # of constants that flight software chooses between
 def when(test: Any, function: Callable[..., Tree], args: tuple[Any, ...], otherwise: Tree) -> Tree:
     """Return function(*args) in the trials in which the test holds, and `otherwise` in the others."""
     if not isinstance(test, Scalar):
-        holds = test.any() if isinstance(test, np.ndarray) else test  # of one trial np.any takes long
-        return chosen(test, function(*args), otherwise) if holds else otherwise
+        return otherwise if nowhere(test) else chosen(test, function(*args), otherwise)
     with inside.get().masked(test):  # type: ignore[union-attr]
         result = function(*args)
     return chosen(test, result, otherwise)
+
+
+def nowhere(test: Any) -> bool:
+    """Tell whether a test is known to hold in no trial: what is done only where it holds may be left out."""
+    if isinstance(test, Scalar):
+        return False
+    return not (test.any() if isinstance(test, np.ndarray) else test)  # of one trial np.any takes long
 
 
 def chosen(test: Any, first: Tree, second: Tree) -> Tree:

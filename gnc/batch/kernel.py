@@ -92,11 +92,6 @@ def python_part(name: str, function: Callable[..., Any], *args: Any) -> Any:
     return function(*args) if within is None else within.part(name, function, args)
 
 
-def blank(*shape: int) -> np.ndarray:
-    """Return zeros to write numbers into: floats, or the symbols of a program that is being recorded."""
-    return np.zeros(shape, object if recording() else float)
-
-
 def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
     """Lift a one-trial function to stacks of trials.
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gnc.batch import as_numbers, batched
+from gnc.batch import batched
 from gnc.config import Edges, Vector3
 from gnc.draws import Draws
 from gnc.models.environment.disturbances import Disturbance
@@ -51,7 +51,7 @@ def load_wrench(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:
     total = np.zeros((*np.shape(q_IB)[:-1], 6))
     for one in loads:
         torque, force = one.torque(q_IB, env), getattr(one, "force", None)
-        total = total + _wrench(as_numbers(torque), NONE if force is None else as_numbers(force(q_IB, env)))
+        total = total + _wrench(torque, NONE if force is None else force(q_IB, env))
     return total
 
 

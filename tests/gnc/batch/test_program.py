@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gnc.batch import as_numbers, batched, recording, where
+from gnc.batch import as_numbers, batched, chosen
+from gnc.batch.kernel import recording
 from gnc.batch.program import Recorder, of_all, of_steps, of_trials
 
 pytestmark = pytest.mark.jit
@@ -33,7 +34,7 @@ def drawn(trials, steps=7):
 def move(x, noise, A):
     """Kernels with arithmetic between them."""
     x, square = push(x, A, 0.1)
-    return x + 0.25 * noise, where(square > 1.0, square, -1.0) if recording() else np.where(square > 1.0, square, -1.0)
+    return x + 0.25 * noise, chosen(square > 1.0, square, -1.0)
 
 
 def moving(trials, A):
