@@ -91,6 +91,7 @@ class ApproachPart(GuidancePart):
     """
 
     kind: Literal["approach"] = "approach"
+    poses: ClassVar[bool] = True
     legs: ClassVar[tuple[str, ...]] = tuple(LEGS)
     target: str = "target"
     """The craft that is approached; navigation is of it."""

@@ -58,6 +58,7 @@ class GuidancePart(Part):
 
     slot: ClassVar[str] = "guidance"
     needs_orbit: ClassVar[bool] = False
+    poses: ClassVar[bool] = False  # whether it asks for poses, not for attitudes
     legs: ClassVar[tuple[str, ...]] = ()  # modes that stand for the mode with this guidance, one after the other
 
     def ways(self, mode: str) -> list[tuple[str, str, str]]:

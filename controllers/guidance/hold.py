@@ -73,6 +73,7 @@ class HoldPart(GuidancePart):
     """Brake, then hold the pose where it came to rest."""
 
     kind: Literal["hold"] = "hold"
+    poses: ClassVar[bool] = True
     slow_deg_s: Positive = 0.1
     """It is braked until it turns no faster, then held."""
     slow_m_s: Positive = 0.005

@@ -47,6 +47,7 @@ class InertialPosePart(GuidancePart):
     """A pose that stays as it is in inertial space."""
 
     kind: Literal["inertial-pose"] = "inertial-pose"
+    poses: ClassVar[bool] = True
     hold_m: Vector3 = (0.0, 0.0, 0.0)
     """Place of the body's origin, inertial axes."""
     hold_q: Quaternion = (1.0, 0.0, 0.0, 0.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, Protocol
 
+from gnc.errors import InputError
 from gnc.models.known import Known
-from gnc.parts import Part
+from gnc.parts import OwnPart, Part
 from gnc.typing import Array
 
 Demand = Literal["torque", "wrench", "dipole"]
@@ -31,3 +32,13 @@ class LawPart(Part):
     def build(self, known: Known) -> Law:
         """Return the law."""
         raise NotImplementedError
+
+    def refuse_reference(self, guidance: Any) -> None:
+        """InputError if the section of a guidance is missing, or asks for an attitude where a pose is followed."""
+        if guidance is None:
+            raise InputError(f"law = {self.kind_name()!r}: follows a reference; give the mode a guidance")
+        own, poses = isinstance(self, OwnPart) or isinstance(guidance, OwnPart), self.demand == "wrench"
+        if not own and poses != guidance.poses:
+            followed, asked = ("a pose", "attitudes") if poses else ("an attitude", "poses")
+            told = f"follows {followed}, and guidance = {guidance.kind_name()!r} asks for {asked}"
+            raise InputError(f"law = {self.kind_name()!r}: {told}; gnc parts lists others")

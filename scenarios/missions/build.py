@@ -204,8 +204,8 @@ class _Builder:
             raise InputError("guidance: needs an orbit; give [environment.orbit] one")
         guidance = None if mode.guidance is None else mode.guidance.build(known)
         law = mode.law.build(known)
-        if getattr(law, "guided", mode.law.guided) and guidance is None:
-            raise InputError(f"law = {mode.law.kind_name()!r}: follows a reference; give the mode a guidance")
+        if getattr(law, "guided", mode.law.guided):
+            mode.law.refuse_reference(mode.guidance)
         usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
         demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}

@@ -51,6 +51,10 @@ WRONG = [
         "[software.sat.modes.nadir]\nlaw = {kind = 'lqr', K = [[1, 2, 3], [4, 5, 6]]}",
         "give 3 rows of 6 numbers, not 2",
     ),
+    (
+        '[software.sat.modes.nadir]\nguidance = "inertial-pose"',
+        "'pd': follows an attitude, and guidance = 'inertial-pose'",
+    ),
     ("[craft.sat.actuators.wheels]\naxes = [[1, 0, 0], [0, 1, 0]]", "axes"),
     ("[craft.sat.actuators.wheels]\naxes = [[1, 0, 0], [0, 1, 0], [0, 0, 0]]", "craft.sat.actuators.wheels"),
     ('[craft.sat.actuators.jets]\nkind = "thrusters"\ndirections = [[1.0, 0, 0]]', "one of each for every thruster"),
