@@ -161,8 +161,8 @@ class Mekf(GroupFilter):
         The wheels run up evenly between both ends. `env` is for torques that depend on it.
         """
         rho_end = belief.rho_B if rho_B is None else rho_B
-        if not isinstance(rho_end, np.ndarray) or rho_end.shape != belief.rho_B.shape:
-            rho_end = np.broadcast_to(np.asarray(rho_end, float), belief.rho_B.shape)
+        if rho_B is not None and (not isinstance(rho_B, np.ndarray) or rho_B.shape != belief.rho_B.shape):
+            rho_end = np.broadcast_to(np.asarray(rho_B, float), belief.rho_B.shape)
         if not self.process.wheels and np.any(middle(belief.rho_B, rho_end)):
             raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'auto', 'vi4' or 'taylor'")
         if self.extras:

@@ -136,8 +136,8 @@ def _key(source: str) -> str:
 
 @functools.cache
 def _machine() -> llvm.TargetMachine:
-    # LLVM orders instructions twice. The first time, by default, takes most of the time to compile a long kernel, and
-    # the second makes code of the same speed from any first order.
+    # LLVM orders instructions twice. The first time can, by default, take most of the time to compile a long kernel,
+    # and the second makes code of the same speed from any first order.
     llvm.set_option("gnc", "-pre-RA-sched=fast")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
