@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from gnc import linear_flight
 from gnc.flying import Flying, State
 from gnc.linear_flight import LinearFlight
 from gnc.loop import Controller, Instrument, Loop
@@ -43,10 +42,8 @@ def flown(offset, **how):
 CASES = {"plain": {}, "late": {"latency": 1.0}, "event": {"events": [STOP]}, "law in Python": {"law": Branching()}}
 
 
-@pytest.mark.parametrize("often", [1000, 2])  # from which run on a trial has several directions
 @pytest.mark.parametrize("case", CASES)
-def test_chained_derivatives_are_those_of_whole_flights(case, often, monkeypatch):
-    monkeypatch.setattr(linear_flight, "OFTEN", often)
+def test_chained_derivatives_are_those_of_whole_flights(case):
     offset = np.vstack([np.zeros(3), STEP * np.eye(3), -STEP * np.eye(3)])
     loop, state = made(offset, **CASES[case])
     flight = LinearFlight(loop, state, lambda y: (y[1:4] - y[4:7]) / (2.0 * STEP))
