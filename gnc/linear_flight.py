@@ -9,10 +9,8 @@ depend on. A symmetric matrix counts by its upper triangle.
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,9 +26,6 @@ from gnc.recorded_tick import NotRecordable, Recording
 from gnc.state_slots import StateSlots
 from gnc.tick_derivative import TangentTick, complete
 from gnc.trees import trials_of
-
-WAYS = 3  # directions of one trial of a program: it runs faster, and takes longer to compile
-OFTEN = 1000  # runs of a tick after which that pays
 
 RowSlopes = Callable[[np.ndarray], np.ndarray]
 
@@ -113,8 +108,7 @@ class LinearFlight:
         start = self.slots.pack(flying.state(), flying.waiting())
         self._start, self._start_slopes = start, np.nan_to_num(self.slopes(start)).T
         self._ticks: dict[_Kind, list[_Recorded]] = {}
-        self._tangents: dict[tuple[int, bytes, bool], _Tangent] = {}
-        self._runs: Counter[tuple[int, bytes, bool]] = Counter()
+        self._tangents: dict[tuple[int, bytes], _Tangent] = {}
         self.owner = self._symmetric()
         self.numbers = np.flatnonzero(self.owner == np.arange(len(self.owner)))  # places of the n numbers in slots
         self._moving = np.any(self._start_slopes[self.numbers] != 0.0, axis=1)
@@ -161,15 +155,16 @@ class LinearFlight:
     def _passages(self, observed: Callable[[int], bool]) -> Iterator[Passage]:
         loop, k, z, waiting = self.loop, 0, self._start[0].copy(), Waiting()
         ticks = np.arange(loop.steps + 1)
-        seen = np.array([observed(tick) for tick in range(loop.steps + 1)])
-        due = seen | loop.commanded.due(ticks) | (ticks == 0) | (ticks == loop.steps)
-        due |= np.any([s.due(ticks) for _, s in loop.measured] or [ticks < 0], axis=0)
-        events = [*np.flatnonzero(due).tolist(), loop.steps + 1]
+        due = loop.commanded.due(ticks) | np.any([s.due(ticks) for _, s in loop.measured] or [ticks < 0], axis=0)
+        due[-1] = True
+        due |= np.array([observed(int(tick)) for tick in ticks]) | (ticks == 0)
+        events = np.flatnonzero(due)
         while k <= loop.steps:
             arriving = bool(waiting.marks) and waiting.marks[0] >= loop.delay
             acting = bool(due[k]) or arriving
-            end = k + 1 if acting or waiting.marks else events[bisect.bisect(events, k)]
-            passage, after, z = self._passage(k, end, z, waiting, acting, acting and bool(seen[k]))
+            next_event = int(events[np.searchsorted(events, k + 1)]) if k < events[-1] else loop.steps + 1
+            end = k + 1 if acting or waiting.marks else next_event
+            passage, after, z = self._passage(k, end, z, waiting, acting, acting and observed(k))
             yield passage
             waiting = after if acting else later(waiting, passage.end - k)
             k = passage.end
@@ -182,34 +177,34 @@ class LinearFlight:
         recorded = self._recorded(kind, z, k)
         count = _longest(recorded.recording, k, end - k)
         columns = recorded.depends[self._moving[recorded.depends]]
-        tangent = self._tangent(recorded, columns, due, repeated=not acting)
-        after, slopes, made, made_slopes = tangent.tick.run(z, k, count)
-        A, D, B = self._split(slopes, after[self.numbers[recorded.changes]], tangent)
+        tangent = self._tangent(recorded, columns, due)
+        changed = self.numbers[recorded.changes]
+        after, slopes, made, made_slopes = tangent.tick.run(z, k, count, changed)
+        A, D, B = self._split(slopes, after[changed], tangent)
         seen = None
         if observed:
             seen = Seen(made, _reader(recorded.recording, k), *self._split(made_slopes, made, tangent))
-        self._moving[recorded.changes] |= slopes.any(axis=1)
+        self._moving[recorded.changes] |= slopes.any(axis=0)
         passage = Passage(k, k + count, z[self.numbers], recorded.changes, columns, A, D, B, seen, waiting)
         return passage, recorded.recording.after, after
 
     def _split(self, slopes: Any, values: Any, tangent: _Tangent) -> tuple[Any, Any, dict[str, Any]]:
         """Divide slopes by what they are with respect to; a number that is NaN does not move."""
         if not np.isfinite(slopes.sum()):
-            slopes = np.where(np.isfinite(values)[:, None], slopes, 0.0)
+            slopes = np.where(np.isfinite(values)[None], slopes, 0.0)
             self.kinks |= not np.isfinite(slopes).all()
             slopes = np.where(np.isfinite(slopes), slopes, 0.0)
-        A, some, *rest = (slopes[:, a:b] for a, b in itertools.pairwise(tangent.ends))
+        A, some, *rest = (slopes[a:b].T for a, b in itertools.pairwise(tangent.ends))
         D = np.zeros((len(some), self._start_slopes.shape[1]))
         D[:, tangent.drawn] = some
         return A, D, dict(zip(tangent.noise, rest, strict=True))
 
     kinks = False  # whether a derivative had no value, at a kink of the nominal flight, and was left out
 
-    def _tangent(self, recorded: _Recorded, columns: np.ndarray, due: tuple[bool, ...], repeated: bool) -> _Tangent:
+    def _tangent(self, recorded: _Recorded, columns: np.ndarray, due: tuple[bool, ...]) -> _Tangent:
         """Return a tick with its derivatives along these columns, what is drawn, and the noise of what is due."""
-        key = id(recorded.recording), columns.tobytes(), repeated
-        self._runs[key] += 1
-        if key in self._tangents and self._runs[key] != OFTEN:
+        key = id(recorded.recording), columns.tobytes()
+        if key in self._tangents:
             return self._tangents[key]
         noise = {
             i.name: i.noise for (i, _), d in zip(self.loop.measured, due, strict=True) if d and i.noise is not None
@@ -226,11 +221,8 @@ class LinearFlight:
         seeds = unit[:, :n] @ (self.owner[None, :] == self.numbers[columns][:, None])
         given = {one: unit[:, n : ends[2]] @ slopes[drawn] for one, slopes in moved.items()}
         by_rows = lambda values: unit[:, n : ends[2]] @ self.slopes(values)[drawn]  # noqa: E731
-        parameters = lambda one: given.get(id(one))  # noqa: E731
-        places, ways = self.numbers[recorded.changes], WAYS if self._runs[key] >= OFTEN else 1
-        tick = TangentTick(recording, seeds, places, parameters, blocks, by_rows, repeated, ways)
-        self._tangents[key] = _Tangent(tick, ends, drawn, tuple(noise))
-        return self._tangents[key]
+        tick = TangentTick(recording, seeds, lambda one: given.get(id(one)), blocks, by_rows)
+        return self._tangents.setdefault(key, _Tangent(tick, ends, drawn, tuple(noise)))
 
     def _recorded(self, kind: _Kind, z: np.ndarray, k: int) -> _Recorded:
         """Return a recording that holds at a tick."""

@@ -103,8 +103,7 @@ class _Observers:
 class _Spreading:
     """Everything that is carried along a flight: S, C of each instrument, and samples X.
 
-    Passages are composed until the next moment that is observed: dz = M (dz before of what moves, draws, noise of each
-    tick).
+    Passages are composed until the next moment that is observed: dz = M (dz before, draws, noise of each tick).
     """
 
     def __init__(self, S: Array, noises: Iterable[str], samples: int, rng: np.random.Generator) -> None:
@@ -114,12 +113,8 @@ class _Spreading:
         self._begin()
 
     def _begin(self) -> None:
-        moves = np.any([self.S.any(axis=1), self.X.any(axis=1), *(C.any(axis=1) for C in self.C.values())], axis=0)
-        (self.live,) = np.nonzero(moves)
-        self.first, self.width = len(self.live), len(self.live) + self.drawn
-        self.blocks = list[tuple[str, slice, Array]]()
-        self.M[:, : self.width] = 0.0
-        self.M[self.live, np.arange(self.first)] = 1.0
+        self.width, self.blocks = self.n + self.drawn, list[tuple[str, slice, Array]]()
+        self.M[:, : self.width] = np.eye(self.n, self.width)
 
     def draw(self, passage: Passage) -> dict[str, Array]:
         """Return noise (size, samples) of every instrument that is due."""
@@ -129,7 +124,7 @@ class _Spreading:
         """Go through a passage."""
         rows, width = passage.rows, self.width
         self.M[rows, :width] = passage.A @ self.M[passage.columns, :width]
-        self.M[rows, self.first : self.first + self.drawn] += passage.D
+        self.M[rows, self.n : self.n + self.drawn] += passage.D
         for name, B in passage.B.items():
             block = slice(self.width, self.width + B.shape[1])
             if block.stop > self.M.shape[1]:
@@ -141,12 +136,12 @@ class _Spreading:
 
     def arrive(self) -> None:
         """Apply the passages since the last time."""
-        Z, D, live = self.M[:, : self.first], self.M[:, self.first : self.first + self.drawn], self.live
-        self.S, self.X = Z @ self.S[live] + D, Z @ self.X[live]
+        Z, D = self.M[:, : self.n], self.M[:, self.n : self.n + self.drawn]
+        self.S, self.X = Z @ self.S + D, Z @ self.X
         for name, C in self.C.items():
             own = [(block, w) for instrument, block, w in self.blocks if instrument == name]
             B = np.hstack([np.zeros((self.n, 0)), *(self.M[:, block] for block, _ in own)])
-            self.C[name] = Z @ C[np.ix_(live, live)] @ Z.T + B @ B.T
+            self.C[name] = Z @ C @ Z.T + B @ B.T
             self.X += B @ np.vstack([np.zeros((0, self.X.shape[1])), *(w for _, w in own)])
         self._begin()
 
