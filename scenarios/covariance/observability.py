@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gnc import quaternion
+from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.scenarios.covariance.analysis import Covariance
 from gnc.scenarios.covariance.directions import TypicalFlight
 from gnc.scenarios.covariance.propagate import LinearResult
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 SEEN = 0.5  # of its prior sigma, below which a state counts as observed
 ALONG = 0.95  # cosine, from which on a direction is that of the Sun or the field
 WEAK = 1.5  # ratio of the largest sigma of the attitude to the next, from which on there is a weak direction
-POSE, ATTITUDE = ("turn", "place", "rate", "velocity"), ("attitude", "momentum")
+POSE, ATTITUDE, BY_GYRO = ("turn", "place", "rate", "velocity"), ("attitude", "momentum"), ("attitude", "gyro bias")
 
 
 class Seeing(NamedTuple):
@@ -66,11 +67,13 @@ def observe(found: Covariance) -> Sight:
 def _labels(navigation: Any, size: int) -> list[str]:
     """Return names of the states of a filter."""
     extras: Any = ()
+    kinds = ATTITUDE
     while navigation is not None and not extras:
         extras = getattr(navigation, "extras", ())
+        kinds = BY_GYRO if isinstance(navigation, GyroMekf) else kinds
         navigation = getattr(navigation, "inner", None) or getattr(navigation, "filter", None)
     own = [f"{one.name} {'xyz'[i] if one.size == 3 else i}" for one in extras for i in range(one.size)]
-    kinds = POSE if size - len(own) >= 12 else ATTITUDE
+    kinds = POSE if size - len(own) >= 12 else kinds
     usual = [f"{kind} {axis}" for kind in kinds for axis in "xyz"]
     rest = size - len(own) - len(usual)
     if rest < 0:

@@ -22,6 +22,7 @@ from gnc.scenarios.report.panels import words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WIDE = 50.0  # largest sigma over the median, above which the axis is logarithmic
 BLIND = (
     "saturated actuators, gates and lost trials beyond the nominal flights: linear analysis does not see them",
     "modes and events happen when they do in the nominal flights",
@@ -180,7 +181,12 @@ def _draw(figure: Figure, found: Covariance, signal: str) -> None:
         if believed is not None:
             top.plot(t, believed[:, i], color=colour, lw=0.8, ls=":", label=f"believed {label}")
         top.plot(t, np.abs(mean[:, i]), color=colour, lw=0.5, alpha=0.4)
-    top.set_ylim(0.0, 1.5 * float(np.nanmax(sigma[settled])) if np.isfinite(sigma[settled]).any() else None)
+    there = sigma[settled][sigma[settled] > 0.0]
+    if len(there) and there.max() > WIDE * np.median(there):  # a slew, say, beside which the rest would be a line
+        top.set_yscale("log")
+        top.set_ylim(0.5 * float(there.min()), 2.0 * float(there.max()))
+    else:
+        top.set_ylim(0.0, 1.5 * float(there.max()) if len(there) else None)
     several = f"{len(found.flights)} flight{'s' if len(found.flights) > 1 else ''}"
     top.set(ylabel=f"sigma of {words(signal, signal)}\nfaint: |mean|")
     top.set_title(f"{found.mission.name}: {signal.split('.')[0]}, by linear covariance along {several}")
