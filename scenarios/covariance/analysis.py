@@ -287,13 +287,13 @@ def quiet_trials(mission: Mission, result: LinearResult, seed: int) -> Quiet:
     return Quiet(theta, own, misses, switched)
 
 
-def _linearity(found: Covariance) -> dict[str, float]:
+def _linearity(lincov: Covariance) -> dict[str, float]:
     """Return by how much each draw misses its prediction, over the total sigma, in the worst window."""
-    index = dict.fromkeys(found.flights[0].parts, 0.0)
-    for window, signal in found.errors:
-        sigma = np.sqrt(np.trace(found.within(window, signal).total(signal)[window.times].mean(axis=0)))
-        for name, part in found.flights[0].parts.items():
-            miss = np.sqrt(np.nansum(found.quiet.misses[signal][window.times][:, part], axis=(1, 2)).mean())
+    index = dict.fromkeys(lincov.flights[0].parts, 0.0)
+    for window, signal in lincov.errors:
+        sigma = np.sqrt(np.trace(lincov.within(window, signal).total(signal)[window.times].mean(axis=0)))
+        for name, part in lincov.flights[0].parts.items():
+            miss = np.sqrt(np.nansum(lincov.quiet.misses[signal][window.times][:, part], axis=(1, 2)).mean())
             index[name] = max(index[name], float(miss / sigma) if sigma > 0.0 else 0.0)
     return index
 
@@ -347,17 +347,17 @@ def covariance(
     seed = mission.run.seed if seed is None else seed
     with mapping(workers) as mapped:
         (first,) = mapped(partial(_one, mission, seed), [0])
-        found = Covariance(mission, seed, [first], quiet_trials(mission, first, seed))
-        found.linearity = _linearity(found)
-        least = min(most, 4 if found.nonlinear else 2)
-        while first.parts and len(found.flights) < most:
-            known = len(found.flights)
+        lincov = Covariance(mission, seed, [first], quiet_trials(mission, first, seed))
+        lincov.linearity = _linearity(lincov)
+        least = min(most, 4 if lincov.nonlinear else 2)
+        while first.parts and len(lincov.flights) < most:
+            known = len(lincov.flights)
             for flight in mapped(
                 partial(_one, mission, seed), range(known, min(most, max(least, known + workers, known + 1)))
             ):
-                found.flights.append(flight)
+                lincov.flights.append(flight)
                 if progress is not None:
-                    progress(len(found.flights), most)
-            if found.standard_error() <= STANDS:
+                    progress(len(lincov.flights), most)
+            if lincov.standard_error() <= STANDS:
                 break
-    return found
+    return lincov

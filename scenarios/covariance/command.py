@@ -47,25 +47,25 @@ def covariance(
     folder = out or Path("out", "covariance", mission.name)
     times = _times(at, mission.run.duration_s)
     with progress.bar(f"covariance of {mission.name}") as moved:
-        found = analysis.covariance(mission, most=flights, workers=workers, progress=moved)
-    told, left = predict.predictions(found)
+        lincov = analysis.covariance(mission, most=flights, workers=workers, progress=moved)
+    told, left = predict.predictions(lincov)
     ratios: list[verification.Ratio] = []
     if verify:
         with progress.bar(f"{verify} trials") as moved:
-            ratios, lost = verification.verify(found, verify, moved)
+            ratios, lost = verification.verify(lincov, verify, moved)
         left = [*left, *([f"lost: {lost} of {verify} trials of Monte Carlo, left out of its sigmas"] if lost else [])]
-    sight = observability.observe(found)
-    chance = tail.rare(found, rare, trials) if rare is not None else None
-    indices = tail.sobol(found, sobol, 2**6) if sobol is not None else {}
+    sight = observability.observe(lincov)
+    chance = tail.rare(lincov, rare, trials) if rare is not None else None
+    indices = tail.sobol(lincov, sobol, 2**6) if sobol is not None else {}
     make_directory(folder)
-    files = show.write(found, folder, sight)
+    files = show.write(lincov, folder, sight)
     if as_json:
-        result = show.report(found, told, left, ratios, times) | {"files": list(map(str, files)), "out": str(folder)}
+        result = show.report(lincov, told, left, ratios, times) | {"files": list(map(str, files)), "out": str(folder)}
         seen = {"states": [one._asdict() for one in sight.states], "words": sight.words}
         result |= {"sobol": indices, "rare": None if chance is None else chance._asdict()}
         display.tell({**result, "observability": seen})
         return
-    show.show(found, told, left, ratios, times)
+    show.show(lincov, told, left, ratios, times)
     show.more(sight, rare, chance, indices)
     for path in files:
         print(f"wrote {path}")

@@ -177,8 +177,8 @@ class TypicalFlight:
     @property
     def walks(self) -> dict[str, Any]:
         """The numbers of instruments' noise that are random walks, by their places."""
-        found = {i.name: np.flatnonzero(i.noise.walking) for i in self.prepared.loop.instruments if i.noise is not None}
-        return {name: places for name, places in found.items() if len(places)}
+        walks = {i.name: np.flatnonzero(i.noise.walking) for i in self.prepared.loop.instruments if i.noise is not None}
+        return {name: places for name, places in walks.items() if len(places)}
 
 
 def _start(prepared: Prepared) -> State:

@@ -46,10 +46,10 @@ class Sight(NamedTuple):
     sigmas: dict[str, tuple[list[str], Array]]  # filter -> labels, sigma over prior (times, n)
 
 
-def observe(found: Covariance) -> Sight:
+def observe(lincov: Covariance) -> Sight:
     """Tell what the filters of the first typical flight see."""
-    result = found.flights[0]
-    flight = TypicalFlight(found.mission, result.trial, found.seed)
+    result = lincov.flights[0]
+    flight = TypicalFlight(lincov.mission, result.trial, lincov.seed)
     belief = flight.prepared.belief
     priors = {n: np.asarray(x)[0] for n, x in zip(paths(belief), leaves(belief), strict=True) if np.ndim(x) == 3}
     sight = Sight([], [], {})

@@ -39,30 +39,30 @@ class Prediction(NamedTuple):
     derivatives: dict[str, tuple[float, float]]  # number of the file -> (its value, derivative of the statistic)
 
 
-def predictions(found: Covariance, derivatives: bool = True) -> tuple[list[Prediction], list[str]]:
+def predictions(lincov: Covariance, derivatives: bool = True) -> tuple[list[Prediction], list[str]]:
     """Return what is predicted of every requirement, and which requirements cannot be predicted, and why."""
-    samples = found.sampled()
-    numbers = file_numbers(found) if derivatives else {}
+    samples = lincov.sampled()
+    numbers = file_numbers(lincov) if derivatives else {}
     told, left = list[Prediction](), list[str]()
-    for name, part in found.mission.requirements.items():
+    for name, part in lincov.mission.requirements.items():
         if any(n.endswith("_gap") for n in part.names()):
             left.append(f"{name}: the books of the truth balance in flights, not in linear samples of them")
             continue
-        alone = found.mission.model_copy(update={"requirements": {name: part}})
+        alone = lincov.mission.model_copy(update={"requirements": {name: part}})
         try:
-            verdict = judge(alone, samples, found.flights[0].modes)
+            verdict = judge(alone, samples, lincov.flights[0].modes)
         except (InputError, TypeError, KeyError) as error:
             left.append(f"{name}: {error}")
             continue
         good, n = int(verdict.success.sum()), samples.sizes["trial"]
         limits = {"<=": getattr(part, "at_most", None), ">=": getattr(part, "at_least", None)}
         bounds = [f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None]
-        window = found.windows.get(name)
+        window = lincov.windows.get(name)
         asked = bool(bounds) and getattr(part, "per_trial", True)
         value = verdict.metrics.get(name, float("nan"))
         budget, slopes = {}, {}
         if window is not None and isinstance(part, StatisticPart):
-            own = found.within(window, window.signals[0])
+            own = lincov.within(window, window.signals[0])
             budget = own.budget(window.signals[0], window.times)
             slopes = _derivatives(own, part, window, numbers, value)
         asked &= bool(np.isfinite(value))
@@ -72,13 +72,13 @@ def predictions(found: Covariance, derivatives: bool = True) -> tuple[list[Predi
 
 
 def _derivatives(
-    found: Covariance, part: StatisticPart, window: Window, numbers: Mapping[str, tuple[str, float]], value: float
+    lincov: Covariance, part: StatisticPart, window: Window, numbers: Mapping[str, tuple[str, float]], value: float
 ) -> dict[str, tuple[float, float]]:
     """Return the derivative of a requirement's statistic with respect to each number of the file that is a source."""
     signal, of = window.signals[0], statistic(part.statistic)
     if part.statistic in ("max", "min", "fraction", "final") or not np.isfinite(value):
         return {}
-    mean, shares = found.mean(signal)[window.times], {k: c[window.times] for k, c in found.shares(signal).items()}
+    mean, shares = lincov.mean(signal)[window.times], {k: c[window.times] for k, c in lincov.shares(signal).items()}
     u = np.random.default_rng(25).standard_normal((len(mean), DRAWS, mean.shape[1]))
     total = np.sum(list(shares.values()), axis=0)
 
@@ -96,22 +96,22 @@ def _derivatives(
     return result
 
 
-def file_numbers(found: Covariance) -> dict[str, tuple[str, float]]:
+def file_numbers(lincov: Covariance) -> dict[str, tuple[str, float]]:
     """Return the numbers of the file that scale a source: path -> source and value.
 
     A number scales a draw if all that depends on the draw grows with the number; it scales the noise of an instrument
     if what the instrument makes of noise does.
     """
-    h = found.mission.run.truth_step_s
-    run = found.mission.run.model_copy(update={"duration_s": 2.0 * h, "record_s": h})
-    short = found.mission.model_copy(update={"run": run})
+    h = lincov.mission.run.truth_step_s
+    run = lincov.mission.run.model_copy(update={"duration_s": 2.0 * h, "record_s": h})
+    short = lincov.mission.model_copy(update={"run": run})
     try:
-        flight = TypicalFlight(short, 0, found.seed)
+        flight = TypicalFlight(short, 0, lincov.seed)
         before = _responses(flight, flight.prepared)
     except InputError:  # periods longer than the short flight never bother; others may not fit
         return {}
     numbers = {}
-    for path, value in _fields(found.mission):
+    for path, value in _fields(lincov.mission):
         try:
             after = _responses(flight, prepared(short, flight.plan, {path: 1.01 * value}))
         except (InputError, TypeError, ValueError):
@@ -145,7 +145,7 @@ def _responses(flight: TypicalFlight, built: Any) -> dict[str, float]:
     """Return how large the effect of every source is on the start, on what parts hold, and on measurements."""
     from gnc.trees import has_trials, leaves
 
-    rows, found = len(flight.plan.moves), dict[str, float]()
+    rows, effects = len(flight.plan.moves), dict[str, float]()
     held = [x.reshape(rows, -1) for x in _arrays(built.loop.plant, rows) if has_trials(x, rows)]
     held += [np.asarray(x, float).reshape(rows, -1) for x in leaves((built.truth, built.belief)) if has_trials(x, rows)]
     for instrument in built.loop.instruments:
@@ -155,9 +155,9 @@ def _responses(flight: TypicalFlight, built: Any) -> dict[str, float]:
         for i in range(size):
             noisy = _flat(instrument.measure(built.truth, 0.0, np.tile(1e-3 * np.eye(size)[i], (rows, 1))), rows)
             source, effect = f"{instrument.name} noise", float(np.linalg.norm(np.nan_to_num(noisy - clean)))
-            found[source] = found.get(source, 0.0) + effect
+            effects[source] = effects.get(source, 0.0) + effect
     slopes = np.hstack([np.nan_to_num(flight.slopes(x)) for x in held])
-    return found | {name: float(np.linalg.norm(slopes[part])) for name, part in flight.plan.parts.items()}
+    return effects | {name: float(np.linalg.norm(slopes[part])) for name, part in flight.plan.parts.items()}
 
 
 def _flat(measurement: Any, rows: int) -> Array:

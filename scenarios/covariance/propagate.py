@@ -51,8 +51,8 @@ class LinearResult:
 
 def judged_signals(prepared: Prepared) -> dict[str, Signal]:
     """Return the signals that are numbers which may differ between trials."""
-    found = {name: s for name, s in prepared.signals.items() if not s.shared and not s.labels}
-    return {name: s for name, s in found.items() if not name.endswith(LEFT_OUT)}
+    signals = {name: s for name, s in prepared.signals.items() if not s.shared and not s.labels}
+    return {name: s for name, s in signals.items() if not name.endswith(LEFT_OUT)}
 
 
 class _Observers:

@@ -79,17 +79,17 @@ class ShiftedDraws(Draws):
         return x
 
 
-def direction(found: Covariance, requirement: str) -> tuple[dict[str, Array], float]:
+def direction(lincov: Covariance, requirement: str) -> tuple[dict[str, Array], float]:
     """Return the direction of what is drawn by which an error reaches the bound of a requirement first, and how far.
 
     At the time and in the component in which draws matter most: b is the mean of u.x among trials at the bound.
     """
-    part, window = found.mission.requirements.get(requirement), found.windows.get(requirement)
+    part, window = lincov.mission.requirements.get(requirement), lincov.windows.get(requirement)
     bound = getattr(part, "at_most", None)
     if window is None or bound is None:
         raise InputError(f"--rare {requirement}: takes a requirement of a signal with at_most, and data")
-    signal, parts = window.signals[0], found.flights[0].parts
-    slopes, total = found.quiet.fit(signal)[0][window.times], found.total(signal)[window.times]
+    signal, parts = window.signals[0], lincov.flights[0].parts
+    slopes, total = lincov.quiet.fit(signal)[0][window.times], lincov.total(signal)[window.times]
     values, vectors = np.linalg.eigh(np.nan_to_num(slopes @ np.swapaxes(slopes, 1, 2)))
     t = int(np.argmax(values[:, -1]))
     gradient = vectors[t, :, -1] @ slopes[t]
@@ -99,26 +99,26 @@ def direction(found: Covariance, requirement: str) -> tuple[dict[str, Array], fl
     return {name: gradient[part] / size for name, part in parts.items()}, float(bound) * size / sigma**2
 
 
-def rare(found: Covariance, requirement: str, trials: int, chunk: int = 1000) -> Rare:
+def rare(lincov: Covariance, requirement: str, trials: int, chunk: int = 1000) -> Rare:
     """Fly trials that are shifted towards failure; return the probability that one by itself fails a requirement."""
-    u, b = direction(found, requirement)
+    u, b = direction(lincov, requirement)
     u = {name: part for name, part in u.items() if part.any()}
-    alone: Mission = found.mission.model_copy(
-        update={"requirements": {requirement: found.mission.requirements[requirement]}}
+    alone: Mission = lincov.mission.model_copy(
+        update={"requirements": {requirement: lincov.mission.requirements[requirement]}}
     )
-    rng, failed, along = np.random.default_rng([found.seed, 99]), [], []
+    rng, failed, along = np.random.default_rng([lincov.seed, 99]), [], []
     for first in range(0, trials, chunk):
         numbers = np.arange(first, min(first + chunk, trials))
         made = ShiftedDraws(
-            found.seed, numbers, direction_of=u, shift=shifts(len(numbers), b, rng), along=np.zeros(len(numbers))
+            lincov.seed, numbers, direction_of=u, shift=shifts(len(numbers), b, rng), along=np.zeros(len(numbers))
         )
-        flight = alone.fly(numbers.tolist(), found.seed, judged_only=True, draws=lambda _, made=made: made)
+        flight = alone.fly(numbers.tolist(), lincov.seed, judged_only=True, draws=lambda _, made=made: made)
         failed.append(~flight.verdict.success)
         along.append(made.along)
     return estimate(np.concatenate(failed), np.concatenate(along), b)
 
 
-def sobol(found: Covariance, requirement: str, n: int) -> dict[str, tuple[float, float, float]]:
+def sobol(lincov: Covariance, requirement: str, n: int) -> dict[str, tuple[float, float, float]]:
     """Return the first and the total Sobol index of every draw for a trial's requirement without noise, and |rho|.
 
     Indices are those of the draws' numbers, summed by draw; rho is Spearman's rank correlation over trials without
@@ -126,19 +126,19 @@ def sobol(found: Covariance, requirement: str, n: int) -> dict[str, tuple[float,
     """
     from scipy.stats import norm, sobol_indices, spearmanr
 
-    flight = TypicalFlight(found.mission, 0, found.seed)
-    alone = found.mission.model_copy(update={"requirements": {requirement: found.mission.requirements[requirement]}})
+    flight = TypicalFlight(lincov.mission, 0, lincov.seed)
+    alone = lincov.mission.model_copy(update={"requirements": {requirement: lincov.mission.requirements[requirement]}})
 
     def values(x: Array) -> Array:
         y = []
         for some in np.array_split(x.T, max(1, x.shape[1] // 1000)):
             own = flight.draws(some - flight.plan.theta)
-            flown = alone.fly([0] * len(some), found.seed, judged_only=True, draws=lambda _, own=own: own)
+            flown = alone.fly([0] * len(some), lincov.seed, judged_only=True, draws=lambda _, own=own: own)
             y.append(flown.verdict.per_trial[requirement])
         return np.concatenate(y)[None]
 
-    indices = sobol_indices(func=values, n=n, dists=[norm()] * flight.plan.count, rng=found.seed)
-    x, y = found.quiet.theta, judge(alone, found.quiet.signals, found.flights[0].modes).per_trial[requirement]
+    indices = sobol_indices(func=values, n=n, dists=[norm()] * flight.plan.count, rng=lincov.seed)
+    x, y = lincov.quiet.theta, judge(alone, lincov.quiet.signals, lincov.flights[0].modes).per_trial[requirement]
     told = {}
     for name, part in flight.plan.parts.items():
         rho = max(abs(float(spearmanr(x[:, i], y).statistic)) for i in range(part.start, part.stop))

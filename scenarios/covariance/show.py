@@ -29,73 +29,73 @@ BLIND = (
 )
 
 
-def errors(found: Covariance) -> list[str]:
+def errors(lincov: Covariance) -> list[str]:
     """Return the signals that are told: errors, and whatever is asked for."""
-    asked = [s for window in found.windows.values() for s in window.signals]
-    return [s for s in found.signals if "error" in s or (s in asked and not s.endswith(("_gap", ".nees")))]
+    asked = [s for window in lincov.windows.values() for s in window.signals]
+    return [s for s in lincov.signals if "error" in s or (s in asked and not s.endswith(("_gap", ".nees")))]
 
 
-def unseen(found: Covariance, left: Sequence[str]) -> list[str]:
+def unseen(lincov: Covariance, left: Sequence[str]) -> list[str]:
     """Say what the result does not see."""
-    flight = found.flights[0]
-    told = [*BLIND, *found.quiet.switched, *(f"requirement {line}" for line in left)]
+    flight = lincov.flights[0]
+    told = [*BLIND, *lincov.quiet.switched, *(f"requirement {line}" for line in left)]
     if flight.differenced:
         told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
     if flight.kinks:
         told.append("a derivative had no value at a kink of the nominal flight, and was left out")
-    if found.nonlinear:
-        trials = f"{len(found.quiet.theta)} trials without noise have them as they are"
-        told.append(f"not linear within 1 sigma: {', '.join(found.nonlinear)}; {trials}")
-    if (error := found.standard_error()) > STANDS:
+    if lincov.nonlinear:
+        trials = f"{len(lincov.quiet.theta)} trials without noise have them as they are"
+        told.append(f"not linear within 1 sigma: {', '.join(lincov.nonlinear)}; {trials}")
+    if (error := lincov.standard_error()) > STANDS:
         told.append(f"sigmas have a standard error of {100.0 * error:.0f} %: allow more flights")
     return told
 
 
-def sigmas(found: Covariance, times: Sequence[float]) -> list[dict[str, Any]]:
+def sigmas(lincov: Covariance, times: Sequence[float]) -> list[dict[str, Any]]:
     """Return sigma, what the filter believes of it, and the budget of every error at chosen times."""
     rows = []
     for t in times:
-        k = int(np.argmin(np.abs(found.time - t)))
-        now = np.arange(len(found.time)) == k
-        for signal in errors(found):
-            believed = found.believed(signal)
-            sigma = np.sqrt(np.diagonal(found.total(signal)[k]))
+        k = int(np.argmin(np.abs(lincov.time - t)))
+        now = np.arange(len(lincov.time)) == k
+        for signal in errors(lincov):
+            believed = lincov.believed(signal)
+            sigma = np.sqrt(np.diagonal(lincov.total(signal)[k]))
             rows.append({
-                "time_s": float(found.time[k]), "signal": signal, "sigma": sigma, "mean": found.mean(signal)[k],
-                "believed": None if believed is None else believed[k], "budget_percent": found.budget(signal, now),
+                "time_s": float(lincov.time[k]), "signal": signal, "sigma": sigma, "mean": lincov.mean(signal)[k],
+                "believed": None if believed is None else believed[k], "budget_percent": lincov.budget(signal, now),
             })  # fmt: skip
     return rows
 
 
 def report(
-    found: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
+    lincov: Covariance, told: Sequence[Prediction], left: Sequence[str], ratios: Sequence[Ratio], times: Sequence[float]
 ) -> dict[str, Any]:
     """The outcome for machines."""
     outputs, budget = {}, {}
-    for signal in errors(found):
-        believed, sigma = found.believed(signal), np.sqrt(np.diagonal(found.total(signal), axis1=1, axis2=2))
-        outputs[signal] = {"time": found.time, "sigma": sigma, "believed": believed}
-        budget[signal] = found.budget(signal, np.ones(len(found.time), bool))
+    for signal in errors(lincov):
+        believed, sigma = lincov.believed(signal), np.sqrt(np.diagonal(lincov.total(signal), axis1=1, axis2=2))
+        outputs[signal] = {"time": lincov.time, "sigma": sigma, "believed": believed}
+        budget[signal] = lincov.budget(signal, np.ones(len(lincov.time), bool))
     return {
-        "scenario": found.mission.name,
+        "scenario": lincov.mission.name,
         "outputs": outputs,
         "budget": budget,
-        "seed": found.seed,
-        "flights": [f.trial for f in found.flights],
-        "linearity": found.linearity,
-        "nonlinear": found.nonlinear,
-        "standard_error": found.standard_error(),
-        "sigmas": sigmas(found, times),
+        "seed": lincov.seed,
+        "flights": [f.trial for f in lincov.flights],
+        "linearity": lincov.linearity,
+        "nonlinear": lincov.nonlinear,
+        "standard_error": lincov.standard_error(),
+        "sigmas": sigmas(lincov, times),
         "requirements": [p._asdict() for p in told],
         "verification": [r._asdict() for r in ratios],
-        "not_seen": unseen(found, left),
+        "not_seen": unseen(lincov, left),
     }
 
 
-def show(found: Covariance, told: Sequence[Prediction], left: Any, ratios: Sequence[Ratio], times: Any) -> None:
+def show(lincov: Covariance, told: Sequence[Prediction], left: Any, ratios: Sequence[Ratio], times: Any) -> None:
     """Print the outcome for people."""
-    rows = [(f"{r['time_s']:g}", r["signal"], _cells(r["sigma"]), _cells(r["believed"])) for r in sigmas(found, times)]
-    title = f"{found.mission.name}: sigma by typical flights, {len(found.flights)} of them, seed {found.seed}"
+    rows = [(f"{r['time_s']:g}", r["signal"], _cells(r["sigma"]), _cells(r["believed"])) for r in sigmas(lincov, times)]
+    title = f"{lincov.mission.name}: sigma by typical flights, {len(lincov.flights)} of them, seed {lincov.seed}"
     table(title, ("t [s]", "signal", "sigma", "believed"), rows)
     met = [(p.name, f"{p.value:.4g}", p.bound, _share(p)) for p in told]
     table("\nrequirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met)
@@ -110,13 +110,13 @@ def show(found: Covariance, told: Sequence[Prediction], left: Any, ratios: Seque
     ]
     header = "requirement", "number of the file", "is", "derivative", "relative"
     table("\nwhat to improve first (truth alone)", header, first)
-    misses = [(name, f"{miss:.3f}") for name, miss in found.linearity.items()]
+    misses = [(name, f"{miss:.3f}") for name, miss in lincov.linearity.items()]
     table("\nlinearity: by how much +-1 sigma misses, over total sigma", ("draw", "miss"), misses)
     if ratios:
         compared = [(r.signal, r.window, r.axis, *map(_cells, r[3:6]), _cells(r.interval)) for r in ratios]
         table("\nagainst Monte Carlo", ("signal", "window", "axis", "linear", "flown", "ratio", "95 %"), compared)
     print()
-    for line in unseen(found, left):
+    for line in unseen(lincov, left):
         print(f"not seen: {line}")
 
 
@@ -144,34 +144,34 @@ def more(sight: Sight, requirement: str | None, chance: Rare | None, indices: An
         )
         print(f"\n{requirement} fails with probability {chance.probability:.2e}, {span}")
     if indices:
-        cells = [(name, *(f"{x:.3f}" for x in found)) for name, found in indices.items()]
+        cells = [(name, *(f"{x:.3f}" for x in lincov)) for name, lincov in indices.items()]
         table("\nSobol indices, without noise", ("draw", "first", "total", "|rank correlation|"), cells)
 
 
-def write(found: Covariance, folder: Path, sight: Sight) -> list[Path]:
+def write(lincov: Covariance, folder: Path, sight: Sight) -> list[Path]:
     """Write sigma and shares of all errors over time as NetCDF, and a figure of each error."""
     from xarray import Dataset
 
     data: dict[str, Any] = {}
-    for signal in errors(found):
+    for signal in errors(lincov):
         sizes = f"{signal}_axis"
-        data[f"{signal}.sigma"] = (("time", sizes), np.sqrt(np.diagonal(found.total(signal), axis1=1, axis2=2)))
-        data[f"{signal}.mean"] = (("time", sizes), found.mean(signal))
-        for source, c in found.shares(signal).items():
+        data[f"{signal}.sigma"] = (("time", sizes), np.sqrt(np.diagonal(lincov.total(signal), axis1=1, axis2=2)))
+        data[f"{signal}.mean"] = (("time", sizes), lincov.mean(signal))
+        for source, c in lincov.shares(signal).items():
             data[f"{signal}.variance.{source}"] = (("time", sizes), np.diagonal(c, axis1=1, axis2=2))
-    paths = [folder / "covariance.nc", *(folder / f"{s.replace('.', '_')}.png" for s in errors(found) if "error" in s)]
-    save(Dataset(data, {"time": found.time}), paths[0])
-    for signal, path in zip([s for s in errors(found) if "error" in s], paths[1:], strict=True):
-        save_figure(lambda figure, signal=signal: _draw(figure, found, signal), path)  # type: ignore[misc]
+    paths = [folder / "covariance.nc", *(folder / f"{s.replace('.', '_')}.png" for s in errors(lincov) if "error" in s)]
+    save(Dataset(data, {"time": lincov.time}), paths[0])
+    for signal, path in zip([s for s in errors(lincov) if "error" in s], paths[1:], strict=True):
+        save_figure(lambda figure, signal=signal: _draw(figure, lincov, signal), path)  # type: ignore[misc]
     if sight.sigmas:
         paths.append(folder / "observability.png")
-        save_figure(lambda figure: draw_sight(figure, sight, found.time), paths[-1])
+        save_figure(lambda figure: draw_sight(figure, sight, lincov.time), paths[-1])
     return paths
 
 
-def _draw(figure: Figure, found: Covariance, signal: str) -> None:
+def _draw(figure: Figure, lincov: Covariance, signal: str) -> None:
     """Draw the bands of an error and what is believed of them, and the shares of sources, against time."""
-    t, total, mean, believed = found.time, found.total(signal), found.mean(signal), found.believed(signal)
+    t, total, mean, believed = lincov.time, lincov.total(signal), lincov.mean(signal), lincov.believed(signal)
     sigma = np.sqrt(np.diagonal(total, axis1=1, axis2=2))
     top, bottom = figure.subplots(2, 1, sharex=True)
     settled = slice(len(t) // 5, None)
@@ -187,11 +187,11 @@ def _draw(figure: Figure, found: Covariance, signal: str) -> None:
         top.set_ylim(0.5 * float(there.min()), 2.0 * float(there.max()))
     else:
         top.set_ylim(0.0, 1.5 * float(there.max()) if len(there) else None)
-    several = f"{len(found.flights)} flight{'s' if len(found.flights) > 1 else ''}"
+    several = f"{len(lincov.flights)} flight{'s' if len(lincov.flights) > 1 else ''}"
     top.set(ylabel=f"sigma of {words(signal, signal)}\nfaint: |mean|")
-    top.set_title(f"{found.mission.name}: {signal.split('.')[0]}, by linear covariance along {several}")
+    top.set_title(f"{lincov.mission.name}: {signal.split('.')[0]}, by linear covariance along {several}")
     top.legend(fontsize=7, ncols=2)
-    shares = {name: np.trace(c, axis1=1, axis2=2) for name, c in found.shares(signal).items()}
+    shares = {name: np.trace(c, axis1=1, axis2=2) for name, c in lincov.shares(signal).items()}
     whole = np.maximum(np.sum(list(shares.values()), axis=0), 1e-300)
     order = sorted(shares, key=lambda name: -float(np.nanmean(shares[name][settled] / whole[settled])))
     colours = [*COLOURS, *(f"{0.2 + 0.6 * i / max(len(order), 1):.2f}" for i in range(len(order)))]

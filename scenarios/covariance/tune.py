@@ -22,9 +22,9 @@ PENALTY = 10.0  # by how much a requirement that is missed by its own size count
 
 
 class Tuned(NamedTuple):
-    """What the optimiser found."""
+    """What the optimiser lincov."""
 
-    values: dict[str, float]  # field -> chosen value; none: nothing better was found
+    values: dict[str, float]  # field -> chosen value; none: nothing better was lincov
     before: float  # predicted
     after: float
     runs: int

@@ -25,19 +25,19 @@ class Ratio(NamedTuple):
     interval: tuple[float, float]  # 95 %, by resampling trials
 
 
-def verify(found: Covariance, trials: int, progress: Progress | None = None) -> tuple[list[Ratio], int]:
+def verify(lincov: Covariance, trials: int, progress: Progress | None = None) -> tuple[list[Ratio], int]:
     """Fly trials that no typical flight was taken from; return the ratios, and how many trials were lost."""
-    first = max(flight.trial for flight in found.flights) + 1
-    flight = found.mission.fly(range(first, first + trials), found.seed, judged_only=True, progress=progress)
+    first = max(flight.trial for flight in lincov.flights) + 1
+    flight = lincov.mission.fly(range(first, first + trials), lincov.seed, judged_only=True, progress=progress)
     kept = ~np.isin(flight.signals["trial"].values, list(flight.verdict.lost))
     ratios, seen = [], set()
-    for window, signal in found.errors:
+    for window, signal in lincov.errors:
         if (signal, window.times.tobytes()) in seen or signal not in flight.signals:
             continue
         seen.add((signal, window.times.tobytes()))
         own, counted = flight.signals[signal].values, window.counted(flight.signals)
         y = np.where(counted[:, :, None], own.reshape(*counted.shape, -1), np.nan)[kept][:, window.times]
-        variance = np.diagonal(found.within(window, signal).total(signal)[window.times], axis1=1, axis2=2)
+        variance = np.diagonal(lincov.within(window, signal).total(signal)[window.times], axis1=1, axis2=2)
         sigma = np.sqrt(np.average(variance, axis=0, weights=counted[:, window.times].sum(axis=0)))
         for i in range(y.shape[2]):
             flown, low, high = _sigma(y[:, :, i])
