@@ -250,16 +250,21 @@ def _named(observe: Callable[[Moment], Mapping[str, Any]], trials: int) -> Calla
     """Return the function that gives what is observed as a tree: names and values.
 
     An array with a number for each trial that is not handed to a kernel, but computed with, would become an axis of
-    the symbols: what might be that is refused.
+    the symbols: what might be that is refused. What is no symbol, the command of an actuator that nobody uses say, is
+    the same in all trials.
     """
+
+    def all_trials(value: Any) -> Any:
+        if np.asarray(value).dtype == object:
+            return value
+        return np.broadcast_to(value, (trials, *np.shape(value)))
 
     def names_and_values(moment: Moment) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         values = observe(moment)
-        symbols = ((name, x) for name, x in values.items() if isinstance(x, np.ndarray) and x.dtype == object)
-        wide = [name for name, array in symbols if array.shape[:1] == (trials,)]
+        wide = [name for name, value in values.items() if np.shape(value)[:1] == (trials,)]
         if wide:
             raise TypeError(f"{wide[0]}: has {trials} parts, and there are as many trials")
-        return tuple(values), tuple(values.values())
+        return tuple(values), tuple(map(all_trials, values.values()))
 
     return names_and_values
 

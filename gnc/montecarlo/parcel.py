@@ -32,10 +32,11 @@ def answer(parcel: Parcel, chunk: range) -> Reply:
     """Fly a chunk, if the software of this process is that of the driver before and after."""
     _check(parcel)
     results = fly(parcel.flight, np.arange(chunk.start, chunk.stop))
+    flown_with = digest(_check(parcel))
     if parcel.twice in chunk:
         place = parcel.twice - chunk.start
         check_repeatable(parcel.flight, parcel.twice, {name: rows[place : place + 1] for name, rows in results.items()})
-    return Reply(results, digest(_check(parcel)))
+    return Reply(results, flown_with)
 
 
 def results_of(reply: Reply, parcel: Parcel) -> Results:

@@ -67,8 +67,9 @@ class _Observers:
         """Return all signals of moments (rows, numbers)."""
         if len(numbers) not in self.known:
             self.known[len(numbers)] = self.flight.alike(len(numbers))
+        observer, moment = self.known[len(numbers)].observer, seen.read(numbers)
         with np.errstate(all="ignore"):
-            return self.known[len(numbers)].observer(seen.read(numbers))
+            return observer(moment) | observer.surroundings(moment.t)
 
     def matrices(self, seen: Seen) -> dict[str, Array]:
         """Return the places of the square matrices that beliefs hold in the numbers of a moment, by their names."""

@@ -147,7 +147,7 @@ class _Recorded:
         made = np.empty((n, trials, self._numbers))
         rows = [of_all(np.ascontiguousarray(x, float)) for x in leaves(ticks) if x is not None]
         self._program.run(state, rows, n, of_steps(made))
-        after, said, *rest = self._read(made.reshape(n * trials, -1), 0)
+        after, said, *rest = next(self._read(made.reshape(1, n * trials, -1), 0))
         if trials > 1:
             after, said = (mapped(lambda x: x.reshape(n, trials, *x.shape[1:]), x) for x in (after, said))
         told = []

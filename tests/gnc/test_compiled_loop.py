@@ -171,7 +171,8 @@ class Observer:
 
 def simple(moment):
     off = moment.truth.x - moment.belief.x
-    return {"off": off, "P": moment.belief.P, "t": moment.t - moment.truth.v, "deg": np.degrees(off), "all": np.ones(7)}
+    unused = np.ones((*np.shape(moment.truth.v), 3))  # the same in all trials, as the command of an idle actuator is
+    return {"off": off, "P": moment.belief.P, "t": moment.t - moment.truth.v, "deg": np.degrees(off), "unused": unused}
 
 
 LATE = (("a", 1.0, 0.5), ("b", 1.5, 2.0))
