@@ -67,7 +67,7 @@ def observe(lincov: Covariance) -> Sight:
 def _labels(navigation: Any, size: int) -> list[str]:
     """Return names of the states of a filter."""
     extras: Any = ()
-    kinds = ATTITUDE
+    kinds: tuple[str, ...] = ATTITUDE
     while navigation is not None and not extras:
         extras = getattr(navigation, "extras", ())
         kinds = BY_GYRO if isinstance(navigation, GyroMekf) else kinds
