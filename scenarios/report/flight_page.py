@@ -17,7 +17,7 @@ from gnc.montecarlo.statistics import sensitivities, wilson
 from gnc.scenarios.missions.flight import DRAWN
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.perfect import perfect
-from gnc.scenarios.missions.scene import scene
+from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.page import Badge, Bar, Cell, Chapter, Page, Table
 from gnc.scenarios.report.panels import EDGE, Panels, words
 from gnc.scenarios.report.plot import SETTLED, Plot, Series

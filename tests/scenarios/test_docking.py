@@ -10,7 +10,7 @@ from gnc.models.separation import join
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import prepare
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.missions.scene import scene
+from gnc.scenarios.report.flight_scene import scene
 from tests.scenarios.flights import failed, flown, same_bits
 
 GUIDANCE = "software.chaser.modes.approach.guidance"

@@ -10,8 +10,8 @@ from gnc import config as configuration
 from gnc import history
 from gnc.scenarios import cli
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.scene import scene
 from gnc.scenarios.report import results
+from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.panels import Panels
 from tests.scenarios.report.test_browser import MOVED_PIXELS, pixels_changed_by_play
 
