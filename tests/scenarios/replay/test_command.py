@@ -14,6 +14,7 @@ import xarray
 
 from gnc.config.base import parse
 from gnc.errors import InputError
+from gnc.scenarios import cli
 from gnc.scenarios.logs.log_writer import write_log
 from gnc.scenarios.replay.command import replay
 from gnc.scenarios.replay.config import Replay
@@ -207,3 +208,12 @@ def test_the_configuration_in_the_documentation_is_one(repository):
     assert [sensor.kind for sensor in imu.sensors] == ["gyro", "accelerometer", "magnetometer"]
     assert [sensor.kind for sensor in ins.sensors] == ["gyro", "accelerometer", "position"]
     assert [sensor.kind for sensor in config.sensors] == ["gyro", "attitude", "magnetometer"]
+
+
+def test_a_file_where_results_should_go_is_refused_and_stays(log, tmp_path, capsys):
+    path, config = log
+    (tmp_path / "notes").write_text("keep")
+    assert cli.main(["replay", str(path), "--config", str(config), "--out", str(tmp_path / "notes")]) == 2
+    told = capsys.readouterr().err
+    assert "notes: a file and not a directory" in told and told.count("\n") == 1
+    assert (tmp_path / "notes").read_text() == "keep" and [one.name for one in tmp_path.iterdir()] == ["notes"]
