@@ -51,7 +51,7 @@ def export(
         if compare:
             from gnc.scenarios.covariance.arithmetic import compared
 
-            summary["differences"] = [one._asdict() for one in compared(mission, out, compare, mission.run.seed)]
+            summary |= compared(mission, out, compare, mission.run.seed)
     _tell(summary, as_json)
 
 
@@ -65,7 +65,8 @@ def _tell(summary: dict[str, Any], as_json: bool) -> None:
     if "differences" in summary:
         rows = [[f"{x:.6g}" if isinstance(x, float) else x for x in one.values()] for one in summary["differences"]]
         header = ("signal", "unit", "RMS in double", "RMS of difference", "largest", "RMS by covariance")
-        display.table("what this arithmetic changes", header, rows)
+        lost = ", ".join(f"{len(trials)} lost in {name}" for name, trials in summary["lost"].items())
+        display.table(f"what this arithmetic changes, {summary['trials']} trials, {lost}", header, rows)
 
 
 def _export_kernel(what: str, name: str, out: Path) -> dict[str, Any]:
