@@ -98,10 +98,9 @@ class FlightCode:
         if len(mission.software) != 1:
             raise InputError("--flight-code: flies missions in which one craft has flight software")
         component = self.component(mission)
-        wire = self.place if self.folder is None else self.place.partition("@")[2]
-        carrier = self.carrier or (Processor(wire, component, self.timeout_s) if wire else None)
-        if carrier is None and self.folder is not None:
-            carrier = Library(self.folder, component)
+        folder, _, wire = ("", "", self.place) if self.folder is None else self.place.partition("@")
+        made = lambda: Processor(wire, component, self.timeout_s) if wire else Library(Path(folder), component)  # noqa: E731
+        carrier = self.carrier or made()
         flights = []
         for group, prepared in built:
             parameters = component.software.parameters_for(len(group.trials))
