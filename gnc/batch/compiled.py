@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import llvmlite.binding as llvm
+import numpy as np
 
 from gnc.batch import cache, one_trial, traces
 from gnc.batch.gufunc_loop import loop_module
@@ -102,9 +103,27 @@ def _program_tile(source: str, symbols: tuple[tuple[str, int], ...]) -> int:
 @functools.cache
 def program_loop(width: int) -> Any:
     """Return the function (table, trials, steps) that runs programs; other threads may run meanwhile."""
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    return prototype(_program_loop(width))
+
+
+@functools.cache
+def _program_loop(width: int) -> int:
     with _lock:
-        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        return prototype(_link(_object_code(loop_of_programs(width)), _system()))
+        return _link(_object_code(loop_of_programs(width)), _system())
+
+
+def stepper(table: np.ndarray, trials: int) -> Callable[[], None]:
+    """Return the function that takes one step of a program; for one trial it costs a tenth of a call by ctypes."""
+    if trials > 1 or not one_trial.supported():
+        return functools.partial(program_loop(1 if trials == 1 else lanes()), table.ctypes.data, trials, 1)
+    return one_trial.as_stepper(table, _stepper())
+
+
+@functools.cache
+def _stepper() -> int:
+    with _lock:
+        return _link(_object_code(one_trial.STEPPER), {**one_trial.symbols(), "run": _program_loop(1)})
 
 
 def _symbols(tape: Tape, results: list[int], width: int) -> dict[str, int]:
