@@ -155,9 +155,9 @@ def _key(source: str) -> str:
 
 @functools.cache
 def _machine() -> llvm.TargetMachine:
-    # LLVM orders instructions twice. The first time can, by default, take most of the time to compile a long kernel,
-    # and the second makes code of the same speed from any first order.
-    llvm.set_option("gnc", "-pre-RA-sched=fast")
+    # LLVM orders instructions twice. The first time can, by default, take most of the time to compile a long kernel. In
+    # the order of the source, numbers that do not wait for each other stay side by side, as the core needs them.
+    llvm.set_option("gnc", "-pre-RA-sched=source")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
