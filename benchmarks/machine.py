@@ -22,7 +22,7 @@ def description() -> str:
     return f"{cpu}, {os.cpu_count()} cores, {software}"
 
 
-CHAINS, LENGTH, TRIALS = (8, 12, 14, 24, 28), 100, 256  # as many chains as registers hold, and some room
+CHAINS, LENGTH, TRIALS = (8, 12, 14, 24, 28), 300, 256  # as many chains as registers hold, and some room
 BODY, TIMES = 8, 100  # a short stretch run often
 
 

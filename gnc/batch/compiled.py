@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gnc.batch.kernel import Kernel
 
 LONG = 5000  # operations
+ORDER = "-pre-RA-sched=source"  # of instructions
 
 _lock = threading.RLock()
 _names = (f"kernel{i}" for i in itertools.count())
@@ -157,7 +158,7 @@ def _key(source: str) -> str:
 def _machine() -> llvm.TargetMachine:
     # LLVM orders instructions twice. The first time can, by default, take most of the time to compile a long kernel. In
     # the order of the source, numbers that do not wait for each other stay side by side, as the core needs them.
-    llvm.set_option("gnc", "-pre-RA-sched=source")
+    llvm.set_option("gnc", ORDER)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -173,7 +174,7 @@ def _features() -> str:
 
 @functools.cache
 def _target() -> str:
-    return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), _features()])
+    return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), _features(), ORDER])
 
 
 def _vectors(tape: Tape) -> int:
