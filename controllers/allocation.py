@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import as_numbers, batched
+from gnc.batch import batched
 from gnc.controllers.thruster_allocation import ThrusterAllocation
 from gnc.controllers.wheel_allocation import WheelAllocation
 from gnc.errors import InputError
@@ -19,7 +19,7 @@ from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.actuators.thrusters import ThrusterSet
 from gnc.typing import Array
 
-Share = Callable[[Array, Any, Any], Array]  # (demand, estimate, 1 for members left out or None) -> command
+Share = Callable[[Array, Any, Any], Array]  # (demand in floats, estimate, 1 for members left out or None) -> command
 Left = Callable[[Array, Any], Array]  # (torque, estimate) -> what is left of it
 
 
@@ -60,7 +60,6 @@ def _of_the_rest(share: Share, left: tuple[Left, ...], turned: bool) -> Share:
     """Return the share of what others leave of the torque in a demand."""
 
     def rest(demand: Array, estimate: Any, out: Any) -> Array:
-        demand = as_numbers(demand)
         tau_B = demand[..., :3]
         for step in left:
             tau_B = step(tau_B, estimate)
@@ -73,22 +72,22 @@ def _of_the_rest(share: Share, left: tuple[Left, ...], turned: bool) -> Share:
 def _share(effector: Effector, demand: str, turned: bool) -> Share:
     if isinstance(effector, TorquerSet):
         if demand == "dipole":
-            return lambda dipole_B, estimate, out: _kept(effector.torquers.dipole_B(as_numbers(dipole_B)), out)
+            return lambda dipole_B, estimate, out: _kept(effector.torquers.dipole_B(dipole_B), out)
         return lambda tau_B, estimate, out: _kept(
-            effector.torquers.dipole_B(across_field(as_numbers(tau_B)[..., :3], estimate.B_B)), out
+            effector.torquers.dipole_B(across_field(tau_B[..., :3], estimate.B_B)), out
         )
     if demand == "dipole":
         raise InputError("to: a law that asks for a dipole commands magnetorquers only")
     if isinstance(effector, WheelSet):
         allocation = WheelAllocation(axes_B=effector.wheels.axes_B)
-        return lambda tau_B, estimate, out: allocation.command(as_numbers(tau_B)[..., :3], out)
+        return lambda tau_B, estimate, out: allocation.command(tau_B[..., :3], out)
     if isinstance(effector, ThrusterSet):
         return _of_thrusters(effector, demand, turned)
     if isinstance(effector, JointMotors):
-        return lambda demand, estimate, out: _kept(effector.share(as_numbers(demand)), out)
+        return lambda demand, estimate, out: _kept(effector.share(demand), out)
     if not hasattr(effector, "share"):
         raise InputError(f"to: {type(effector).__name__} has no share(demand); give it one, or another actuator")
-    return lambda wrench_B, estimate, out: _kept(effector.share(_padded(as_numbers(wrench_B), effector.size)), out)
+    return lambda wrench_B, estimate, out: _kept(effector.share(_padded(wrench_B, effector.size)), out)
 
 
 def _kept(command: Array, out: Array | None) -> Array:
@@ -100,7 +99,7 @@ def _of_thrusters(effector: ThrusterSet, demand: str, turned: bool) -> Share:
     """Return the share of thrusters: all of a wrench, its forces where wheels turn already, or a torque alone."""
     rows = (0, 1, 2) if demand == "torque" else (3, 4, 5) if turned else (0, 1, 2, 3, 4, 5)
     allocation = ThrusterAllocation.of(effector.thrusters, rows=rows)
-    return lambda wrench_B, estimate, out: allocation.command(as_numbers(wrench_B)[..., list(rows)], out)
+    return lambda wrench_B, estimate, out: allocation.command(wrench_B[..., list(rows)], out)
 
 
 def _padded(demand: Array, size: int) -> Array:

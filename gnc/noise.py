@@ -47,12 +47,13 @@ class Stream:
     They are those of `normal(seed, trials, name, (steps, size))`, without the memory of all steps.
     """
 
-    BLOCK = 64  # how many are drawn ahead
+    BLOCK, FEW_TRIALS = 64, 8  # how many are drawn ahead; a few trials have as many as this number of trials would
 
     def __init__(self, seed: int, trials: Trials, name: str, size: int) -> None:
         which, self.size = _numbers(trials), _whole("size", size, TRIAL_LIMIT)
         self._generators = generators(_whole("seed", seed, SEED_LIMIT), which, _words(name))
-        self._ahead, self._used = np.empty((len(which), self.BLOCK, self.size)), self.BLOCK
+        self._block = self._used = self.BLOCK * max(1, self.FEW_TRIALS // max(1, len(which)))
+        self._ahead = np.empty((len(which), self._block, self.size))
 
     @property
     def walking(self) -> NDArray[np.bool_]:
@@ -61,7 +62,7 @@ class Stream:
 
     def next(self) -> Array:
         """Return the next numbers of every trial."""
-        if self._used == self.BLOCK:
+        if self._used == self._block:
             self._draw()
         self._used += 1
         return self._ahead[:, self._used - 1].copy()
@@ -69,9 +70,9 @@ class Stream:
     @property
     def ready(self) -> int:
         """How many can be taken at once."""
-        if self._used == self.BLOCK:
+        if self._used == self._block:
             self._draw()
-        return self.BLOCK - self._used
+        return self._block - self._used
 
     def _draw(self) -> None:
         for generator, rows in zip(self._generators, self._ahead, strict=True):
@@ -95,7 +96,8 @@ class Streams(Stream):
 
     def __init__(self, *streams: Stream) -> None:
         self._each, self.size = streams, sum(one.size for one in streams)
-        self._ahead, self._used = np.empty((len(streams[0]._ahead), self.BLOCK, self.size)), self.BLOCK
+        self._block = self._used = streams[0]._block
+        self._ahead = np.empty((len(streams[0]._ahead), self._block, self.size))
 
     @property
     def walking(self) -> NDArray[np.bool_]:
@@ -114,7 +116,8 @@ class Walk(Stream):
 
     def __init__(self, steps: Stream) -> None:
         self._steps, self.size = steps, steps.size
-        self._ahead, self._used = np.zeros_like(steps._ahead), self.BLOCK
+        self._ahead = np.zeros_like(steps._ahead)
+        self._block = self._used = steps._block
 
     @property
     def walking(self) -> NDArray[np.bool_]:

@@ -31,21 +31,15 @@ class StateSlots:
         `report` is an example of what the actuators tell; by default that of now. `shared` are the places of numbers
         that all trials share, and that change.
         """
-        loop, state = flying.loop, flying.state()
-        self._happened = np.full(trials_of(state), np.nan)
-        now = loop.plant.report(state.truth) if loop.delay and report is None else report
-        move = state.command, now
-        marks, measured = most_waiting(loop)
-        taken = tuple((measurements[name],) * n for name, n in measured.items() if name in measurements)
-        self._names = [name for name in measured if name in measurements]
-        happened = tuple(self._happened for _ in state.happened)
-        self._empty = state._replace(happened=happened, moves=(move,) * marks if loop.delay else (), taken=taken)
-        self.packing, self._truth = Packing(self._empty, shared), Packing(state.truth, shared)
+        self._empty, names = _all_slots(flying, measurements, report)
+        self._names = [name for name in names if name in measurements]
+        self.packing, self._truth = Packing(self._empty, shared), Packing(self._empty.truth, shared)
+        self._happened = np.full(self.packing.trials, np.nan)
 
     def fits(self, flying: Flying, measurements: dict[str, Any]) -> bool:
         """Tell whether the numbers of another flight of the loop go into these slots."""
         try:
-            return self.packing.fits(StateSlots(flying, measurements, shared=self.packing.shared)._empty)
+            return self.packing.fits(_all_slots(flying, measurements)[0])
         except TypeError:
             return False
 
@@ -93,6 +87,18 @@ class StateSlots:
         places = zip(names, _numbers(waiting), strict=True)
         taken = tuple(slots.taken[self._names.index(name)][number] for name, number in places)
         return slots._replace(moves=slots.moves[: len(waiting.marks)], taken=taken)
+
+
+def _all_slots(flying: Flying, measurements: dict[str, Any], report: Any = None) -> tuple[State, dict[str, int]]:
+    """Return an example of a state with every slot in use, and how many measurements of each instrument may wait."""
+    loop, state = flying.loop, flying.state()
+    happened = (np.full(trials_of(state), np.nan),) * len(state.happened)
+    if not loop.delay:
+        return state._replace(happened=happened, moves=(), taken=()), {}
+    move = state.command, loop.plant.report(state.truth) if report is None else report
+    marks, measured = most_waiting(loop)
+    taken = tuple((measurements[name],) * n for name, n in measured.items() if name in measurements)
+    return state._replace(happened=happened, moves=(move,) * marks, taken=taken), measured
 
 
 def _numbers(waiting: Waiting) -> Iterator[int]:

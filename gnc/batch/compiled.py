@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import llvmlite.binding as llvm
+import numpy as np
 
 from gnc.batch import cache, one_trial, traces
 from gnc.batch.gufunc_loop import loop_module
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gnc.batch.kernel import Kernel
 
 LONG = 5000  # operations
+ORDER = "-pre-RA-sched=source"  # of instructions
 
 _lock = threading.RLock()
 _names = (f"kernel{i}" for i in itertools.count())
@@ -102,9 +104,27 @@ def _program_tile(source: str, symbols: tuple[tuple[str, int], ...]) -> int:
 @functools.cache
 def program_loop(width: int) -> Any:
     """Return the function (table, trials, steps) that runs programs; other threads may run meanwhile."""
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    return prototype(_program_loop(width))
+
+
+@functools.cache
+def _program_loop(width: int) -> int:
     with _lock:
-        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        return prototype(_link(_object_code(loop_of_programs(width)), _system()))
+        return _link(_object_code(loop_of_programs(width)), _system())
+
+
+def stepper(table: np.ndarray, trials: int) -> Callable[[], None]:
+    """Return the function that takes one step of a program; for one trial it costs a tenth of a call by ctypes."""
+    if trials > 1 or not one_trial.supported():
+        return functools.partial(program_loop(1 if trials == 1 else lanes()), table.ctypes.data, trials, 1)
+    return one_trial.as_stepper(table, _stepper())
+
+
+@functools.cache
+def _stepper() -> int:
+    with _lock:
+        return _link(_object_code(one_trial.STEPPER), {**one_trial.symbols(), "run": _program_loop(1)})
 
 
 def _symbols(tape: Tape, results: list[int], width: int) -> dict[str, int]:
@@ -136,9 +156,9 @@ def _key(source: str) -> str:
 
 @functools.cache
 def _machine() -> llvm.TargetMachine:
-    # LLVM orders instructions twice. The first time can, by default, take most of the time to compile a long kernel,
-    # and the second makes code of the same speed from any first order.
-    llvm.set_option("gnc", "-pre-RA-sched=fast")
+    # LLVM orders instructions twice. The first time can, by default, take most of the time to compile a long kernel. In
+    # the order of the source, numbers that do not wait for each other stay side by side, as the core needs them.
+    llvm.set_option("gnc", ORDER)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -154,7 +174,7 @@ def _features() -> str:
 
 @functools.cache
 def _target() -> str:
-    return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), _features()])
+    return " ".join([llvm.get_process_triple(), llvm.get_host_cpu_name(), _features(), ORDER])
 
 
 def _vectors(tape: Tape) -> int:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ARRAY_API = {"PyArray_Type": 2, "PyDoubleArrType_Type": 31, "PyArray_Scalar": 60, "PyArray_New": 93}
 TYPE, VALUE, DATA, AXES, DIMENSIONS, DESCRIPTION, FLAGS = 8, 16, 16, 24, 32, 56, 64
 PLAIN = 0x0001 | 0x0100  # C-contiguous, aligned
-METH_FASTCALL = 0x0080
+METH_FASTCALL, METH_NOARGS = 0x0080, 0x0004
 NUMPY_ABI = 0x02000000  # in which functions have these places in the table
 
 _alive: list[Any] = []  # what Python points to
@@ -106,18 +106,46 @@ def symbols() -> dict[str, int]:
     return found | {"description": id(np.dtype(np.float64))}
 
 
-def as_function(kernel: Kernel, address: int) -> Any:
-    """Make a Python function of compiled code; Python keeps pointers to its definition, so that must live on."""
-    name = ctypes.create_string_buffer(kernel.__name__.encode())
+class _Definition(ctypes.Structure):
+    _fields_ = (("n", ctypes.c_void_p), ("f", ctypes.c_void_p), ("flags", ctypes.c_int), ("d", ctypes.c_void_p))
 
-    class Definition(ctypes.Structure):
-        _fields_ = (("n", ctypes.c_void_p), ("f", ctypes.c_void_p), ("flags", ctypes.c_int), ("d", ctypes.c_void_p))
 
-    definition = Definition(ctypes.addressof(name), address, METH_FASTCALL, None)
-    _alive.append((name, definition))
+@functools.cache  # Python keeps pointers to definitions, so these must live on
+def _definition(name: bytes, address: int, flags: int) -> _Definition:
+    _alive.append(letters := ctypes.create_string_buffer(name))
+    return _Definition(ctypes.addressof(letters), address, flags, None)
+
+
+def _as_function(name: str, address: int, flags: int, of: Any = None) -> Any:
+    """Make a Python function of compiled code, which gets an object as its self."""
     new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
-    return new(ctypes.addressof(definition), None, None)
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return new(ctypes.addressof(_definition(name.encode(), address, flags)), of, None)
+
+
+def as_function(kernel: Kernel, address: int) -> Any:
+    """Make a Python function of the code of `function_module`."""
+    return _as_function(kernel.__name__, address, METH_FASTCALL)
+
+
+def as_stepper(table: np.ndarray, address: int) -> Any:
+    """Make a Python function without arguments of the code of `STEPPER`."""
+    return _as_function("step", address, METH_NOARGS, table)
+
+
+# Takes one step of a program (`program_loop`) of one trial; its self is the table, an array.
+STEPPER = f"""
+@none = external global i8
+declare void @run(ptr, i64, i64)
+declare void @Py_IncRef(ptr)
+define ptr @loop(ptr %self, ptr %nothing) {{
+  %place = getelementptr i8, ptr %self, i64 {DATA}
+  %table = load ptr, ptr %place
+  call void @run(ptr %table, i64 1, i64 1)
+  call void @Py_IncRef(ptr @none)
+  ret ptr @none
+}}
+"""
 
 
 def function_module(layout: Layout, tape: Tape, results: list[int], repeating: bool) -> str:

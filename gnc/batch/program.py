@@ -18,7 +18,6 @@ The function may not branch on numbers, and what it does beside computing is don
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -316,7 +315,9 @@ class Program:
 
     def stepper(self) -> Callable[[], None]:
         """Return the function that takes one step with everything where it was told to be."""
-        return functools.partial(self._function, self._address, self.trials, 1)
+        from gnc.batch.compiled import stepper
+
+        return stepper(self._table, self.trials)
 
 
 def _used(tape: Tape, results: list[int]) -> set[int]:

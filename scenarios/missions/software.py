@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import batched, chosen, when, where
+from gnc.batch import as_numbers, batched, chosen, when, where
 from gnc.controllers.allocation import Share
 from gnc.controllers.guidance.base import Plan, View
 from gnc.estimators.navigation.attitude import turn_deg
@@ -190,7 +190,7 @@ class CraftSoftware:
             reference, guidance = mode.guidance.guide(t, estimate, report, guidance)
         demand, law = mode.law.command(estimate, reference, law)
         lead = np.shape(like)
-        shared = mode.shares
+        shared, demand = mode.shares, as_numbers(demand) if mode.shares else None
         commands = [shared[k](demand, estimate, out.get(k)) if k in shared else None for k in range(len(self.sizes))]
         if mode.unload is not None:
             commands = mode.unload.added(commands, estimate, report, out, kept_B)
