@@ -32,3 +32,12 @@ class DefectError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}, at {self.source}" + (f" ({self.place})" if self.place else "")
+
+
+def said(error: BaseException) -> str:
+    """Return type and first line of an error, whose text may be a user's."""
+    try:
+        lines = str(error).splitlines()
+    except Exception:  # its __str__ raises
+        lines = []
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.blame import undisturbed
 from gnc.config import override
 from gnc.config.toml_text import value_text
 from gnc.draws import Draws
@@ -19,6 +18,7 @@ from gnc.flying import Record
 from gnc.expression import LARGEST, Expression
 from gnc.history import CLOCK, History, Signal
 from gnc.labelled import Table
+from gnc.shared_state import undisturbed
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
