@@ -127,7 +127,7 @@ def _of_user(frame: Any) -> bool:
 
 
 def watch() -> None:
-    """Remember, before a user's code is first run, what it could change; and do not let it end the process unnoticed."""
+    """Remember, before a user's code first runs, what it could change; do not let it end the process unnoticed."""
     if not _users:
         os._exit = _refuse_to_end  # type: ignore[assignment]
         _users.append(AN_OWN_PART)

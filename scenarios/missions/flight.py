@@ -14,17 +14,17 @@ from gnc.config import override
 from gnc.config.toml_text import value_text
 from gnc.draws import Draws
 from gnc.errors import InputError
-from gnc.flying import Record
 from gnc.expression import LARGEST, Expression
+from gnc.flying import Record
 from gnc.history import CLOCK, History, Signal
 from gnc.labelled import Table
-from gnc.shared_state import undisturbed
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import ALWAYS, resolve
 from gnc.scenarios.missions.verdict import Verdict, judge
 from gnc.scenarios.missions.world import observe_innovation
+from gnc.shared_state import undisturbed
 from gnc.typing import Array
 
 if TYPE_CHECKING:

@@ -474,16 +474,6 @@ class Attitude:
     def at(self, t):
         return np.eye(4)[0], np.zeros(3), np.zeros(3)
 
-class Guided:
-    def __init__(self, answer):
-        self.answer = tuple(answer)
-
-    def start(self, estimate, report):
-        return ()
-
-    def guide(self, t, estimate, report, memory):
-        return self.answer
-
 class Complex:
     def start(self, shape):
         return np.zeros((*shape, 1))
@@ -491,7 +481,21 @@ class Complex:
     def command(self, belief, reference, memory):
         return np.zeros((len(belief.q_IB), 3)), memory + 1j
 """
-NADIR, FREE = "software.sat.modes.nadir", 'craft.sat.start.about="anywhere"'
+
+
+@pytest.mark.parametrize("answer", [None, (1,), (1, 2), ((np.ones(5),), ()), ((np.eye(4)[0],), np.ones(2, complex))])
+def test_what_guidance_by_belief_returns_is_looked_at(answer):
+    """That of guidance by time alone was."""
+
+    class Guided:
+        def guide(self, t, estimate, report, memory):
+            return answer
+
+    with pytest.raises(PartError, match="guidance.py:Guided.guide: .*expected"):
+        guarded(Guided(), "guidance", "guidance.py:Guided").guide(0.0, None, None, ())
+
+
+NADIR = "software.sat.modes.nadir"
 
 
 @pytest.mark.parametrize(
@@ -500,21 +504,13 @@ NADIR, FREE = "software.sat.modes.nadir", 'craft.sat.start.about="anywhere"'
         ("pointing", 'craft.sat.sensors.x={kind="PARTS:Sensor"}', "residual: expected 3 numbers, as the rows of H"),
         ("pointing", f'{NADIR}.guidance={{kind="PARTS:Pose"}}', "a pose, 8 numbers, of a craft that only turns"),
         ("docking", 'software.chaser.modes.approach.guidance={kind="PARTS:Attitude"}', "follows a pose"),
-        ("pointing", f'{NADIR}.guidance={{kind="PARTS:Guided", answer=[1]}};{FREE}', r"expected \(reference, memory\)"),
-        (
-            "pointing",
-            f'{NADIR}.guidance={{kind="PARTS:Guided", answer=[1, 2]}};{FREE}',
-            "expected an AttitudeReference",
-        ),
         ("pointing", f'{NADIR}.law={{kind="PARTS:Complex"}}', "memory: expected arrays of real numbers"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_told_in_a_line(base, setting, says, tmp_path):
     """Each was a defect of ours, the last a warning and numbers that had lost their imaginary part."""
     (tmp_path / "parts.py").write_text(PARTS)
-    mission = override(
-        read(base),
-        ["requirements={}", "run.duration_s=2", *setting.replace("PARTS", f"{tmp_path}/parts.py").split(";")],
-    )
+    own = setting.replace("PARTS", f"{tmp_path}/parts.py")
+    mission = override(read(base), ["requirements={}", "run.duration_s=2", own])
     with pytest.raises((InputError, PartError), match=says):
         mission.fly(2)
