@@ -57,6 +57,7 @@ class Aboard:
         structs = zip((s.belief, s.command, s.memory), self._start, strict=True)
         parts = [self._parameters, *(one.flat(tree, trials) for one, tree in structs)]
         self._carrier.begin(np.ascontiguousarray(np.concatenate([*map(_padded, parts)], axis=1)))
+        self._tick, self._made = -1, np.zeros(0)
 
     def told_of(self) -> str:
         """Return who flies, and how often answers were lost."""
@@ -67,9 +68,14 @@ class Aboard:
         self, t: float, names: tuple[str, ...], commanding: bool, report: Tree, measurements: tuple[Tree, ...],
         arrived: tuple[str, ...],
     ) -> tuple[Tree, Tree, tuple[Tree, ...]]:  # fmt: skip
-        """Tell what is new; return belief, command, and innovations of the measurements that have arrived."""
+        """Tell what is new; return belief, command, and innovations of the measurements that have arrived.
+
+        A tick that cannot be recorded as it was tried is flown again: what was told once is answered again.
+        """
         told = self.told(t, names, commanding, report, measurements)
-        return self._answer(self._carrier.step(*told), arrived)
+        if told[0] != self._tick:
+            self._tick, self._made = told[0], self._carrier.step(*told)
+        return self._answer(self._made, arrived)
 
     def told(
         self, t: float, names: tuple[str, ...], commanding: bool, report: Tree, measurements: tuple[Tree, ...]
