@@ -98,7 +98,7 @@ def sensitivities(metrics: Mapping[str, Array], inputs: Mapping[str, Array]) -> 
     """
     from scipy import stats  # here, since it loads slowly and a campaign needs it only at its end
 
-    pairs, first = [], {np.asarray(x).tobytes(): name for name, x in reversed(inputs.items())}
+    pairs, first = [], {np.asarray(x).tobytes(): name for name, x in reversed(list(inputs.items()))}
     inputs = {name: x for name, x in inputs.items() if first[np.asarray(x).tobytes()] == name}
     for metric, y in metrics.items():
         for name, x in inputs.items():
