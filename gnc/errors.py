@@ -34,10 +34,10 @@ class DefectError(Exception):
         return f"{self.message}, at {self.source}" + (f" ({self.place})" if self.place else "")
 
 
-def said(error: BaseException) -> str:
-    """Return type and first line of an error, whose text may be a user's."""
+def said(error: BaseException, lines: int | None = 1) -> str:
+    """Return type and first lines of an error, whose text may be a user's, as one."""
     try:
-        lines = str(error).splitlines()
+        text = " ".join(str(error).splitlines()[:lines])
     except Exception:  # its __str__ raises
-        lines = []
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

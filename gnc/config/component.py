@@ -205,4 +205,4 @@ def _line(error: BaseException, path: Path) -> str:
 
 
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else said(error)
+    return f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else said(error, None)
