@@ -140,6 +140,11 @@ class Library:
         for craft, row in zip(self._craft, start, strict=True):
             self._library.wire_begin(craft.ctypes.data_as(ctypes.c_void_p), row.ctypes.data_as(ctypes.c_void_p))
 
+    def put(self, made: np.ndarray) -> None:
+        """Put command, belief and memory (trials, numbers), as steps return them, in the place of the trials' own."""
+        for craft, row in zip(self._craft, made, strict=True):
+            self._library.wire_put(craft.ctypes.data_as(ctypes.c_void_p), row.ctypes.data_as(ctypes.c_void_p))
+
     def step(self, tick: int, arrived: int, given: np.ndarray) -> np.ndarray:
         """Take a step of all trials."""
         made = np.empty((len(given), self._outputs))
@@ -148,6 +153,30 @@ class Library:
         error = self._library.wire_step_all(len(given), *pointers[:2], *when, pointers[2])
         if error:
             raise InputError(f"flight code: at tick {tick}: {ERRORS[error]}")
+        return made
+
+
+class Beside:
+    """Compiled flight code that flies, and another arithmetic of it beside, which begins every step where it is."""
+
+    def __init__(self, flown: Library, other: Library, numbers: int) -> None:
+        """Compare the first numbers of every step: command, belief and memory."""
+        self.flown, self.other, self.numbers = flown, other, numbers
+        self.misses: dict[int, np.ndarray] = {}  # tick -> what the other's step gave beyond that flown
+
+    def begin(self, start: np.ndarray) -> None:
+        """Begin all trials."""
+        self.flown.begin(start)
+        self.other.begin(start)
+        self._made: np.ndarray | None = None
+
+    def step(self, tick: int, arrived: int, given: np.ndarray) -> np.ndarray:
+        """Take a step of all trials."""
+        if self._made is not None:
+            self.other.put(self._made)
+        self._made = made = self.flown.step(tick, arrived, given)
+        miss = self.other.step(tick, arrived, given)[:, : self.numbers] - made[:, : self.numbers]
+        self.misses[tick] = np.nan_to_num(miss)
         return made
 
 
