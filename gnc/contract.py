@@ -6,6 +6,7 @@ A part that breaks its contract ends with one line: part, method, what was expec
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ UNIT = 1e-3  # by which the length of a quaternion may be off
 ROUND_OFF = 1e-9  # of the largest element of a covariance
 LEAST_RADIUS_M = 6.3e6  # of an orbit about the Earth
 NO_NUMBER, INFINITE = "NaN", "infinite ones"
+HERE = sys.modules[__name__]
 
 
 def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
@@ -98,10 +100,16 @@ def _finite(arguments: tuple[Any, ...]) -> bool:
 
 
 def _demand(result: Any, arguments: tuple[Any, ...]) -> str:
-    wrong = _pair(result, "demand, memory")
+    wrong = _pair(result, "demand, memory") or _memory(result[1])
     joints = not wrong and np.ndim(result[0]) > 0 and np.shape(result[0])[-1] > WRENCH
     wrong = wrong or _numbers(result[0], () if joints else (3, WRENCH), "demand")
     return wrong or _rows(result[0], arguments, "demand")
+
+
+def _memory(value: Any) -> str:
+    """Say whether arrays that are remembered hold something else than real numbers."""
+    kinds = [leaf.dtype for leaf in leaves(value) if isinstance(leaf, np.ndarray) and leaf.dtype.kind not in "iufb"]
+    return f"memory: expected arrays of real numbers, received one of {kinds[0]}" if kinds else ""
 
 
 def _load(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -184,6 +192,10 @@ def _reference(result: Any, arguments: tuple[Any, ...]) -> str:
     return wrong or next(filter(None, (_numbers(part, (size,), name) for part, name in rest)), "")
 
 
+def _guided(result: Any, arguments: tuple[Any, ...]) -> str:
+    return _pair(result, "reference, memory") or _reference(result[0], arguments) or _memory(result[1])
+
+
 def _torque(result: Any, arguments: tuple[Any, ...]) -> str:
     return _numbers(result, (3,), "torque") or _rows(result, arguments, "torque")
 
@@ -210,16 +222,17 @@ METHODS: Mapping[str, Mapping[str, Returned | None]] = {  # of a slot: what must
     "orbit": {"at": _path},
 }
 INLINE = {_prediction, _residual, _left_out}  # of methods that a recording calls as it would any other
-INSTEAD = {"guidance": {"guide"}}  # methods that do in place of all others
+INSTEAD = {"guidance": {"guide": _guided}}  # methods that do in place of all others
 
 
 def guarded(part: Any, slot: str, source: str) -> Any:
     """Return a user's part, every call of which is held to the contract of its slot."""
     methods = METHODS.get(slot, {})
+    instead = {name: check for name, check in INSTEAD.get(slot, {}).items() if hasattr(part, name)}
     missing = [name for name in methods if not hasattr(part, name)]
-    if missing and not any(hasattr(part, name) for name in INSTEAD.get(slot, ())):
+    if missing and not instead:
         raise PartError(source_name(source), missing[0], f"a {slot} must have it; the class has no such attribute")
-    return _Guarded(part, {name: check for name, check in methods.items() if check is not None}, source)
+    return _Guarded(part, {name: check for name, check in {**methods, **instead}.items() if check is not None}, source)
 
 
 def source_name(source: str) -> str:
@@ -239,6 +252,7 @@ class _Guarded:
         object.__setattr__(self, "_part", part)
         object.__setattr__(self, "_checks", checks)
         object.__setattr__(self, "_source", source)
+        object.__setattr__(self, "_rows", {})  # of the H that was last predicted
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -251,6 +265,7 @@ class _Guarded:
 
     def _checked(self, name: str, method: Callable[..., Any], check: Returned) -> Callable[..., Any]:
         part, recordable = source_name(self._source), getattr(self._part, "compilable", False)
+        rows = self._rows
 
         def call(*arguments: Any, **keywords: Any) -> Any:
             if recording() and (recordable or check in INLINE):
@@ -269,7 +284,15 @@ class _Guarded:
                 result = limited(f"{part}.{name}", method, *arguments, **keywords)
             except Overdue:
                 raise PartError(part, name, f"no answer within {LIMIT_S:g} s (GNC_PART_LIMIT_S)") from None
+            if sys.modules.get(__name__) is not HERE:
+                raise PartError(part, name, "takes out loaded modules; leave sys.modules")
             wrong = check(result, arguments)
+            if check is _prediction and not wrong:
+                rows["of H"] = np.shape(result[1])[-2]
+            if check is _residual and not wrong and rows.get("of H", np.shape(result)[-1]) != np.shape(result)[-1]:
+                wrong = (
+                    f"residual: expected {rows['of H']} numbers, as the rows of H, received shape {np.shape(result)}"
+                )
             if wrong and not (wrong.endswith((NO_NUMBER, INFINITE)) and not _finite(arguments)):
                 raise PartError(part, name, wrong)
             return result

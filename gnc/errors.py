@@ -32,3 +32,12 @@ class DefectError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}, at {self.source}" + (f" ({self.place})" if self.place else "")
+
+
+def said(error: BaseException, lines: int | None = 1) -> str:
+    """Return type and first lines of an error, whose text may be a user's, as one."""
+    try:
+        text = " ".join(str(error).splitlines()[:lines])
+    except Exception:  # its __str__ raises
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -59,6 +59,7 @@ class Expression:
 
     text: str
     names: frozenset[str]
+    said: frozenset[tuple[str, str]]  # (name, text) that are compared
     _value: Node
 
     def value(self, values: Values) -> Any:
@@ -90,7 +91,7 @@ def _parsed(text: str) -> Expression:
     parser = _Parser(text)
     value = parser.condition(0)
     parser.end()
-    return Expression(text, frozenset(parser.names), value)
+    return Expression(text, frozenset(parser.names), frozenset(parser.said), value)
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text, self._all, self._next = text, list(_tokens(text)), 0
         self.names: set[str] = set()
+        self.said: set[tuple[str, str]] = set()
 
     @property
     def _token(self) -> _Token:
@@ -170,11 +172,24 @@ class _Parser:
         return self._comparison(depth)
 
     def _comparison(self, depth: int) -> Node:
-        value = self._chain(depth, ("+", "-"), lambda: self._chain(depth, ("*", "/"), lambda: self._factor(depth)))
+        first = self._next
+        value = self._sum(depth)
         if sign := self._take(*COMPARISONS):
-            right = self._chain(depth, ("+", "-"), lambda: self._chain(depth, ("*", "/"), lambda: self._factor(depth)))
+            middle = self._next
+            right = self._sum(depth)
+            self._notice(sign, self._all[first : middle - 1], self._all[middle : self._next])
             return self._of(COMPARISONS[sign], value, right)
         return value
+
+    def _notice(self, sign: str, *sides: list[_Token]) -> None:
+        """Keep which names are compared with which texts, a name on one side and a text on the other."""
+        names, texts = ([{t.text for t in side if t.kind == kind} for side in sides] for kind in ("name", "text"))
+        if any(texts) and (sign not in ("==", "!=") or all(texts)):
+            raise InputError(f"{self._text!r}: text is compared by == or != with a name")
+        self.said |= {(name, text[1:-1]) for k in (0, 1) for name in names[k] for text in texts[1 - k]}
+
+    def _sum(self, depth: int) -> Node:
+        return self._chain(depth, ("+", "-"), lambda: self._chain(depth, ("*", "/"), lambda: self._factor(depth)))
 
     def _chain(self, depth: int, signs: tuple[str, ...], part: Callable[[], Node]) -> Node:
         value = part()

@@ -17,6 +17,7 @@ from gnc.batch.evaluation import evaluated
 from gnc.batch.program import Program, Recorder, Rows, of_steps, of_trials
 from gnc.batch.python_parts import Returned, Unknown, collected, reader
 from gnc.batch.stages import Stages
+from gnc.errors import said
 from gnc.flying import Flying, Moment, Waiting
 from gnc.instant import Clock, Instant
 from gnc.noise import Stream
@@ -33,7 +34,7 @@ class NotRecordable(Exception):
     """A tick cannot be recorded, and not even split."""
 
     def __init__(self, error: Exception | str) -> None:
-        super().__init__(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
+        super().__init__(error if isinstance(error, str) else said(error))
         self.shared = error.place if isinstance(error, SharedChange) and error.is_number else None  # to be packed too
 
 

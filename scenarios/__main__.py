@@ -11,8 +11,11 @@ def main() -> int:
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
     from gnc.scenarios import cli  # loads NumPy, which reads the above once
+    from gnc.shared_state import end_at_once
 
-    return cli.main()
+    code = cli.main()
+    end_at_once(code)
+    return code
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ class LawPart(Part):
         """Return the law."""
         raise NotImplementedError
 
-    def refuse_reference(self, guidance: Any) -> None:
-        """InputError if the section of a guidance is missing, or asks for an attitude where a pose is followed."""
+    def refuse_reference(self, guidance: Any, asked: bool) -> None:
+        """InputError if the section of a guidance is missing, or attitudes are asked for where a pose is followed."""
         if guidance is None:
             raise InputError(f"law = {self.kind_name()!r}: follows a reference; give the mode a guidance")
-        own, poses = isinstance(self, OwnPart) or isinstance(guidance, OwnPart), self.demand == "wrench"
-        if not own and poses != guidance.poses:
-            followed, asked = ("a pose", "attitudes") if poses else ("an attitude", "poses")
-            told = f"follows {followed}, and guidance = {guidance.kind_name()!r} asks for {asked}"
+        poses = self.demand == "wrench"
+        if not isinstance(self, OwnPart) and poses != asked:
+            followed, given = ("a pose", "attitudes") if poses else ("an attitude", "poses")
+            told = f"follows {followed}, and guidance = {guidance.kind_name()!r} asks for {given}"
             raise InputError(f"law = {self.kind_name()!r}: {told}; gnc parts lists others")

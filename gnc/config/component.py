@@ -17,11 +17,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from gnc.blame import PACKAGES, watch
+from gnc.blame import PACKAGES
 from gnc.config.base import Section
 from gnc.config.toml_text import value_text
-from gnc.errors import InputError
+from gnc.errors import InputError, said
 from gnc.montecarlo.identity import EXECUTED
+from gnc.shared_state import watch
 
 
 def _writable(value: Any) -> Any:
@@ -204,5 +205,4 @@ def _line(error: BaseException, path: Path) -> str:
 
 
 def _said(error: BaseException) -> str:
-    text = error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else said(error, None)

@@ -35,6 +35,7 @@ from gnc.scenarios.missions.sections import Mode, Software
 from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference
 from gnc.scenarios.missions.unloading import unloader
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
+from gnc.shared_state import undisturbed
 from gnc.typing import Array
 
 
@@ -78,6 +79,7 @@ def believed(section: Any, changes: Mapping[str, Any], path: str) -> Any:
     return validate({**section.__dict__, **changes}, type(section), path)
 
 
+@undisturbed()
 def prepare(group: Group, seed: int, draws: Draws | None = None) -> Prepared:
     """Build the loop of trials that fly together, with the random numbers of their own or with other draws."""
     return _Builder(group, draws or Draws(seed, group.trials)).prepared()
@@ -205,7 +207,7 @@ class _Builder:
         guidance = None if mode.guidance is None else mode.guidance.build(known)
         law = mode.law.build(known)
         if getattr(law, "guided", mode.law.guided):
-            mode.law.refuse_reference(mode.guidance)
+            mode.law.refuse_reference(mode.guidance, self._asks_for_poses(mode, guidance, known))
         usual = "wrench" if isinstance(mode.law, OwnPart) and known.nominal.M is not None else mode.law.demand
         demand = getattr(law, "demand", usual)
         places = {effector: i for i, effector in enumerate(known.effectors)}
@@ -219,6 +221,15 @@ class _Builder:
                 raise InputError("slew: turns to what guidance asks for; give the mode a guidance")
             guidance = mode.slew.build(guidance, known)
         return ModeRun(key, guidance, law, by_place, unloader(mode.unload, known), judged)
+
+    def _asks_for_poses(self, mode: Mode, guidance: Any, known: Known) -> bool:
+        if not isinstance(mode.guidance, OwnPart):
+            return mode.guidance is not None and mode.guidance.poses
+        first = first_reference(guidance)
+        poses = (getattr(guidance, "wanted", 4) if first is None else np.shape(first[0])[-1]) == 8
+        if poses and known.nominal.M is None:
+            raise InputError("guidance: asks for a pose, 8 numbers, of a craft that only turns; give an attitude, 4")
+        return poses
 
     def _software(
         self, name: str, section: Software, known: Known, modes: list[ModeRun], craft: Any, truth: Any

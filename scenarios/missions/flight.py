@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.blame import undisturbed
 from gnc.config import override
 from gnc.config.toml_text import value_text
 from gnc.draws import Draws
 from gnc.errors import InputError
+from gnc.expression import LARGEST, Expression
 from gnc.flying import Record
-from gnc.history import CLOCK, History
+from gnc.history import CLOCK, History, Signal
 from gnc.labelled import Table
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
@@ -24,6 +24,7 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import ALWAYS, resolve
 from gnc.scenarios.missions.verdict import Verdict, judge
 from gnc.scenarios.missions.world import observe_innovation
+from gnc.shared_state import undisturbed
 from gnc.typing import Array
 
 if TYPE_CHECKING:
@@ -137,12 +138,30 @@ def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:
         names |= {f"{craft}.{name}" for name in ("q_IB", "knowledge_error_deg", "mode", "guard_s")}
     names |= {name for name in there if name.endswith((".used", ".refused", ".recoveries", ".search"))}
     special = ALWAYS | {f"t_{name}" for name in mission.events}
+
+    def signal(name: str) -> Signal | None:
+        bare = name.removeprefix(LARGEST)
+        return None if bare in special else there.get(resolve(bare, there, mission.craft))
+
     for key, part in mission.requirements.items():
         try:
             names |= {resolve(name, there, mission.craft) for name in part.names() - special}
+            for field, expression in part.expressions().items():
+                _refuse_text(field, expression, signal)
         except InputError as error:
             raise InputError(f"requirements.{key}: {error}") from None
     return frozenset(names & there.keys())
+
+
+def _refuse_text(field: str, expression: Expression, signal: Callable[[str], Signal | None]) -> None:
+    """Refuse text that a signal never says, and text where a number or a condition is wanted."""
+    for name, text in sorted(expression.said):
+        labels = getattr(signal(name), "labels", ())
+        if labels and text not in labels:
+            raise InputError(f"{field} = {expression.text!r}: {name} is never {text!r}; it is {', '.join(labels)}")
+    likely = lambda name: np.array(getattr(signal(name), "labels", ()) or [1.0])[:1]  # noqa: E731
+    if np.asarray(expression.value(likely)).dtype.kind == "U":
+        raise InputError(f"{field} = {expression.text!r}: is text; compare it with one, as in mode == 'nadir'")
 
 
 def fly(

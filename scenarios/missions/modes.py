@@ -61,6 +61,9 @@ def guard(
         if name not in PLAIN and word not in parts.get(part, ()):
             vocabulary = (*PLAIN, *(f"{one}.{words[0]}" for one, words in parts.items() if words))
             raise InputError(f"when = {when.text!r}: {name} is not known to software; {', '.join(vocabulary)} are")
+    for one in (when, weaker):
+        if one.said:
+            raise InputError(f"when = {one.text!r}: software knows numbers only; transitions tell modes by from and to")
 
     @batched(f"({max(len(names), 1)})->(2)")
     def holds(values):

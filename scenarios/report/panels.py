@@ -83,7 +83,7 @@ class Panels:
         if signal in ALWAYS or (full and (self._believed(full) or "nominal" in there[full].attrs)):
             return None
         values = np.asarray(self.judged.value(parse(signal)))
-        if values.dtype.kind not in "fib" or values.ndim < 2 or not np.isfinite(values).any():
+        if values.dtype.kind not in "fib" or values.ndim < 2:
             return None
         books = full and there[full].attrs["units"] == "1" and max(bounds.values()) <= ROUNDING
         if books or not varies(values.astype(float)):
@@ -239,7 +239,7 @@ class Panels:
             chosen = [k for k in range(len(r_T)) if k != self.place][:PATHS] + [self.place]
             lines = {f"{'' if k == self.place else '_'}trial {k}": (r_T[k, :, 0], aside[k]) for k in chosen}
             edge = np.tan(np.radians(plan.corridor_deg))
-            far = float(np.nanmax(np.where(aside < 2.0, r_T[..., 0], 0.0), initial=1.0))
+            far = float(np.where(aside < 2.0, r_T[..., 0], 0.0).max(initial=1.0))
             outline = {"corridor": [(0.0, plan.corridor_m), (far, plan.corridor_m + far * edge)]}
             title = f"way of {craft} in the frame of {other}"
             plots.append(Path(title, "along the docking axis [m]", "aside of it [m]", lines, outline))

@@ -24,6 +24,7 @@ from gnc.export.sizes import measured
 from gnc.scenarios import cli, display, run
 from gnc.scenarios.covariance.analysis import blaming
 from gnc.scenarios.missions.load import read
+from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.sweep.sweep import Axis, built, outcomes, points
 
 LAW = """
@@ -312,7 +313,7 @@ def test_a_part_that_fails_leaves_one_line_and_no_folder(command, tmp_path, caps
 
 
 ACTING = """
-import os, sys
+import os, sys, threading
 import numpy as np
 
 class Acting:
@@ -321,6 +322,12 @@ class Acting:
 
     def start(self, shape):
         return np.zeros((*shape, 1))
+
+    def run(self, *what):
+        threading.Thread(target=self.doing, args=what).start()
+
+    def doing(self, what, *arguments):
+        what(*arguments)
 
     def command(self, belief, reference, memory):
         exec(self.act)
@@ -335,6 +342,8 @@ ACTS = {
     "np.cross = lambda a, b: a": "replaces numpy.cross",
     "os.chdir('/')": "changes the directory in which results are written",
     "np.linalg.norm = len": "replaces numpy.linalg.norm",
+    "sys.modules.clear()": "takes out loaded modules",
+    "self.run(__import__('time').sleep, 3600)": "leaves a thread running",
 }
 
 
@@ -412,3 +421,96 @@ def test_control_characters_of_the_input_do_not_reach_the_terminal(capsys):
 def test_a_step_of_infinite_length_is_bad_input(capsys):
     assert cli.main(["design", "lqr", "--inertia", "1,1,1", "--step-s", "inf"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["statistic", "trials", "lost"])
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ("mode != 'misspelt'", "mode is never 'misspelt'; it is nadir"),
+        ("t > 1 and not ('nowhere' == (sat.mode))", "sat.mode is never 'nowhere'; it is nadir"),
+        ("mode", "is text; compare it with one"),
+        ("mode < 'nadir'", "text is compared by == or != with a name"),
+        ("'a' == 'b'", "text is compared by == or != with a name"),
+    ],
+)
+def test_a_text_that_a_signal_never_says_is_refused_before_the_flight(kind, when, says):
+    """A mode that is misspelt was always true behind !=, and a loss that never happens behind ==."""
+    asked = {"statistic": 'signal="sat.nees", ', "trials": "at_most=0, ", "lost": ""}[kind]
+    with pytest.raises(InputError, match=re.escape(says)):
+        ready = []
+        setting = f'requirements.x={{kind="{kind}", {asked}when="{when}"}}'
+        override(read("pointing"), [setting]).fly(1, ready=lambda: ready.append(1))
+    assert not ready
+
+
+def test_a_guard_of_a_transition_does_not_compare_text():
+    changes = {"modes": {"b": {}}, "transitions": [{"from": "nadir", "to": "b", "when": "rate_deg_s != 'x'"}]}
+    mission = Mission.like("pointing", {"software": {"sat": changes}})
+    with pytest.raises(InputError, match="software.sat.transitions.0: when = .*: software knows numbers only"):
+        mission.fly(1)
+
+
+PARTS = """
+import numpy as np
+
+class Sensor:
+    noise_size = 3
+
+    def measure(self, x, env, noise):
+        return x.w_B + 1e-3 * noise, np.ones(len(noise))
+
+    def predict(self, belief, env):
+        return belief.w_B, np.hstack([np.zeros((3, 3)), np.eye(3)])[None], 1e-6 * np.eye(3)[None]
+
+    def residual(self, z, z_predicted):
+        return (z - z_predicted)[..., :2]
+
+class Pose:
+    def at(self, t):
+        return np.eye(8)[0], np.zeros(6), np.zeros(6)
+
+class Attitude:
+    def at(self, t):
+        return np.eye(4)[0], np.zeros(3), np.zeros(3)
+
+class Complex:
+    def start(self, shape):
+        return np.zeros((*shape, 1))
+
+    def command(self, belief, reference, memory):
+        return np.zeros((len(belief.q_IB), 3)), memory + 1j
+"""
+
+
+@pytest.mark.parametrize("answer", [None, (1,), (1, 2), ((np.ones(5),), ()), ((np.eye(4)[0],), np.ones(2, complex))])
+def test_what_guidance_by_belief_returns_is_looked_at(answer):
+    """That of guidance by time alone was."""
+
+    class Guided:
+        def guide(self, t, estimate, report, memory):
+            return answer
+
+    with pytest.raises(PartError, match="guidance.py:Guided.guide: .*expected"):
+        guarded(Guided(), "guidance", "guidance.py:Guided").guide(0.0, None, None, ())
+
+
+NADIR = "software.sat.modes.nadir"
+
+
+@pytest.mark.parametrize(
+    ("base", "setting", "says"),
+    [
+        ("pointing", 'craft.sat.sensors.x={kind="PARTS:Sensor"}', "residual: expected 3 numbers, as the rows of H"),
+        ("pointing", f'{NADIR}.guidance={{kind="PARTS:Pose"}}', "a pose, 8 numbers, of a craft that only turns"),
+        ("docking", 'software.chaser.modes.approach.guidance={kind="PARTS:Attitude"}', "follows a pose"),
+        ("pointing", f'{NADIR}.law={{kind="PARTS:Complex"}}', "memory: expected arrays of real numbers"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_told_in_a_line(base, setting, says, tmp_path):
+    """Each was a defect of ours, the last a warning and numbers that had lost their imaginary part."""
+    (tmp_path / "parts.py").write_text(PARTS)
+    own = setting.replace("PARTS", f"{tmp_path}/parts.py")
+    mission = override(read(base), ["requirements={}", "run.duration_s=2", own])
+    with pytest.raises((InputError, PartError), match=says):
+        mission.fly(2)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from pydantic import model_validator
 
 from gnc.checks import Check
 from gnc.errors import InputError
-from gnc.expression import LARGEST, Expression
+from gnc.expression import LARGEST, Expression, parse
 from gnc.parts import Part
 from gnc.typing import Array, Mask
 
@@ -49,10 +50,27 @@ class RequirementPart(Part):
 
     slot: ClassVar[str] = "requirement"
     first: ClassVar[bool] = False  # whether it is judged before others, as it tells which trials are lost
+    written: ClassVar[tuple[str, ...]] = ()  # fields that are expressions; those that need not be given may be empty
+
+    @model_validator(mode="after")
+    def _parsed(self) -> Self:
+        self.expressions()
+        return self
+
+    def expressions(self) -> dict[str, Expression]:
+        """Return what is written of signals, by its key."""
+        made = {}
+        for key in self.written:
+            if (text := getattr(self, key)) or type(self).model_fields[key].is_required():
+                try:
+                    made[key] = parse(text)
+                except InputError as error:
+                    raise InputError(f"{key}: {error}") from None
+        return made
 
     def names(self) -> set[str]:
         """Return the signals that it needs, as they are written in the file."""
-        return set()
+        return set().union(*(one.names for one in self.expressions().values()))
 
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return what a flight is worth by this requirement."""

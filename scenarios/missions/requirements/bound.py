@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from gnc.checks import Check, at_most
 from gnc.config import Positive
@@ -29,6 +28,7 @@ class BoundPart(RequirementPart):
     """
 
     kind: Literal["bound"] = "bound"
+    written: ClassVar[tuple[str, ...]] = ("when",)
     title: str = ""
     """What it is called in tables; by default its name."""
     craft: str = ""
@@ -37,18 +37,10 @@ class BoundPart(RequirementPart):
     """The times that count; all if it is empty."""
     at_most: Positive | None = None
 
-    @model_validator(mode="after")
-    def _parsed(self) -> Self:
-        try:
-            parse(self.when or "t")
-        except InputError as error:
-            raise InputError(f"when: {error}") from None
-        return self
-
     def names(self) -> set[str]:
         """Return the signals that it needs."""
         own = {self._signal(name) for name in (ERROR, "q_IB", "w_B_deg_s")}
-        return own | set(parse(self.when or "t").names)
+        return own | super().names()
 
     def _signal(self, name: str) -> str:
         return f"{self.craft}.{name}" if self.craft else name

@@ -12,7 +12,7 @@ from gnc.checks import Check, at_most, within
 from gnc.config import Positive, override
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
-from gnc.expression import parse
+from gnc.expression import Expression, parse
 from gnc.montecarlo.summary import TALLY
 from gnc.scenarios.missions.requirements.base import (
     ALWAYS,
@@ -66,9 +66,9 @@ class ComparisonPart(RequirementPart):
             raise InputError(f"tie: give `ours`, and as tie_column one of {', '.join(self.columns)}")
         return self
 
-    def names(self) -> set[str]:
-        """Return the signals that it needs."""
-        return set().union(*(column.names() for column in self.columns.values()))
+    def expressions(self) -> dict[str, Expression]:
+        """Return what is written of signals, by its key."""
+        return {f"columns.{n}.{k}": one for n, part in self.columns.items() for k, one in part.expressions().items()}
 
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return the table, and whether ours loses none and ties with the strong one."""

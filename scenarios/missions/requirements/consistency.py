@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from gnc.checks import Check, within
 from gnc.config import NonNegative
@@ -24,6 +24,7 @@ class ConsistencyPart(RequirementPart):
     """
 
     kind: Literal["consistency"] = "consistency"
+    written: ClassVar[tuple[str, ...]] = ("when",)
     title: str = ""
     """What it is called in tables; by default its name."""
     signal: str = "nees"
@@ -35,17 +36,9 @@ class ConsistencyPart(RequirementPart):
     excess: NonNegative = 0.0
     """What is added to the top of that band, as a fraction of the nominal value."""
 
-    @model_validator(mode="after")
-    def _parsed(self) -> Self:
-        try:
-            parse(self.when or "t")
-        except InputError as error:
-            raise InputError(f"when: {error}") from None
-        return self
-
     def names(self) -> set[str]:
         """Return the signals that it needs."""
-        return {self.signal} | set(parse(self.when or "t").names)
+        return {self.signal} | super().names()
 
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return the mean, and whether it is in its band."""

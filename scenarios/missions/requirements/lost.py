@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from gnc.checks import at_most
-from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart
 
@@ -21,6 +20,7 @@ class LostPart(RequirementPart):
 
     kind: Literal["lost"] = "lost"
     first: ClassVar[bool] = True
+    written: ClassVar[tuple[str, ...]] = ("when", "unless")
     when: str = ""
     """A condition that makes a trial lost, once it is true at any time that is recorded."""
     unless: str = ""
@@ -29,19 +29,6 @@ class LostPart(RequirementPart):
     """Why, in words; by default the condition. What `unless` says is told with the guard that never came true."""
     at_most: Annotated[int, Field(ge=0)] = 0
     """How many trials may be lost."""
-
-    @model_validator(mode="after")
-    def _parsed(self) -> Self:
-        for key, text in (("when", self.when), ("unless", self.unless)):
-            try:
-                parse(text or "t")
-            except InputError as error:
-                raise InputError(f"{key}: {error}") from None
-        return self
-
-    def names(self) -> set[str]:
-        """Return the signals that it needs."""
-        return set(parse(self.when or "t").names | parse(self.unless or "t").names)
 
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return which trials are lost."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import AfterValidator, model_validator
@@ -44,6 +44,7 @@ class StatisticPart(RequirementPart):
     """
 
     kind: Literal["statistic"] = "statistic"
+    written: ClassVar[tuple[str, ...]] = ("signal", "when")
     title: str = ""
     """What it is called in tables; by default its name."""
     signal: str
@@ -58,19 +59,10 @@ class StatisticPart(RequirementPart):
     """Whether a trial by itself fails by it; not so for what has a meaning over many trials only, such as NEES."""
 
     @model_validator(mode="after")
-    def _parsed(self) -> Self:
-        for key, text in (("signal", self.signal), ("when", self.when or "t")):
-            try:
-                parse(text)
-            except InputError as error:
-                raise InputError(f"{key}: {error}") from None
+    def _can_be_kept(self) -> Self:
         if self.at_most is not None and self.at_least is not None and self.at_most < self.at_least:
             raise InputError(f"at_most = {self.at_most:g} is below at_least = {self.at_least:g}; nothing can keep both")
         return self
-
-    def names(self) -> set[str]:
-        """Return the signals that it needs."""
-        return set(parse(self.signal).names | parse(self.when or "t").names)
 
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return the statistic, and whether it keeps its bound."""
@@ -118,10 +110,7 @@ class StatisticPart(RequirementPart):
 
     def _counted(self, judged: Judged) -> tuple[Array, Array]:
         """Return the values (trials, times), and which of them count."""
-        values = judged.value(parse(self.signal))
-        if values.dtype.kind in "US":
-            raise InputError(f"signal = {self.signal!r}: is text; give a number, and ask for the text in `when`")
-        values = values.astype(float)
+        values = judged.value(parse(self.signal)).astype(float)
         counted = np.ones(values.shape, bool) if not self.when else judged.value(parse(self.when)).astype(bool)
         if values.ndim == 1:
             values, counted = values[:, None], counted if counted.ndim == 1 else np.ones_like(values, bool)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from gnc.checks import Check, at_most
-from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.scenarios.missions.requirements.base import Finding, Judged, RequirementPart
 
@@ -18,24 +17,13 @@ class TrialsPart(RequirementPart):
     """The number of trials for which a condition becomes true at any time that is recorded; they are not lost by it."""
 
     kind: Literal["trials"] = "trials"
+    written: ClassVar[tuple[str, ...]] = ("when",)
     title: str = ""
     """What it is called in tables; by default its name."""
     when: str
     """The condition, on t, end, mode, eclipse and any signals."""
     at_most: Annotated[int, Field(ge=0)] | None = None
     """How many trials it may become true for; without a bound they are counted only."""
-
-    @model_validator(mode="after")
-    def _parsed(self) -> Self:
-        try:
-            parse(self.when)
-        except InputError as error:
-            raise InputError(f"when: {error}") from None
-        return self
-
-    def names(self) -> set[str]:
-        """Return the signals that it needs."""
-        return set(parse(self.when).names)
 
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return how many trials there are, and which succeed."""

@@ -117,6 +117,19 @@ def test_a_scheduler_that_goes_away_leaves_a_campaign_to_resume(reference, tmp_p
     assert outcome(tmp_path / "run") == outcome(reference[1])
 
 
+def test_a_cluster_whose_workers_all_go_away_is_waited_for_and_left_to_resume(reference, tmp_path, monkeypatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("gnc.montecarlo.dask_engine.WAIT_S", 0.2)
+    monkeypatch.setattr("gnc.montecarlo.dask_engine.DESERTED", 3)
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=60) as cluster:
+        leave = lambda _: cluster.sync(cluster.workers[0].close) if 0 in cluster.workers else None  # noqa: E731
+        with pytest.raises(InputError, match=r"workers: none for 0\.6\d* s; start some, and resume"):
+            fly(tmp_path / "run", engine=Dask(address=cluster.scheduler_address), chunk_size=10, progress=leave)
+    assert list((tmp_path / "run").glob("trials-*"))
+    fly(tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(reference[1])
+
+
 def test_workers_that_always_die_end_the_campaign_with_a_line(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("gnc.montecarlo.engines.PATIENCE", 2)
     with pytest.raises(InputError, match="workers: died 2 times in a row .* lower the chunk size"):
