@@ -6,7 +6,8 @@
 The first row is (the program's tile, the buffer, how many inputs stay, how many change, how many pieces of the state
 are touched). The others tell where memory is, how many bytes lie between trials and between steps (0: it is the same
 for all), its first slot, and how many numbers it has for one trial and step, which lie side by side: the pieces of the
-state, the inputs that stay, those of which every step has its own, and last what comes out of every step.
+state, the inputs that stay, those of which every step has its own, and last what comes out of every step. The loop
+leaves the addresses of these two moved on by the steps taken, so that it can be called again for the next.
 `@tile(buffer)` is the program itself, which leaves the next state in place of the state.
 """
 
@@ -56,6 +57,8 @@ def loop_of_programs(width: int) -> str:
             made.scatter(w, width, tile, step)
         with w.loop(pieces) as number:
             _Row(w, w.let(f"add i64 {number}, 1")).scatter(w, width, tile, "0")
+    with w.loop(w.let(f"add i64 {changing}, 1")) as number:
+        _Row(w, w.let(f"add i64 {w.let(f'add i64 {number}, {fixed}')}, 1")).move_on(w, "%steps")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
     return "\n".join([*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width), PREFETCH])
 
@@ -68,7 +71,7 @@ class _Row:
     """A row of the table."""
 
     def __init__(self, w: Writer, number: str) -> None:
-        start = w.further("%table", number, 8 * COLUMNS)
+        self._start = start = w.further("%table", number, 8 * COLUMNS)
         self.memory = w.let(f"load ptr, ptr {start}")
         self.trial_step, self.time_step, self.slot, self.size = (
             w.let(f"load i64, ptr {w.let(f'getelementptr i64, ptr {start}, i64 {column}')}")
@@ -82,6 +85,10 @@ class _Row:
             self._each_lane(w, width, tile, step, scatter=False)
         with w.when(w.let(f"xor i1 {self.differs}, true")):
             self._all_lanes(w, width, step)
+
+    def move_on(self, w: Writer, steps: str) -> None:
+        """Leave in the table where the steps after so many begin."""
+        w.do(f"store ptr {w.further(self.memory, steps, self.time_step)}, ptr {self._start}")
 
     def scatter(self, w: Writer, width: int, tile: str, step: str) -> None:
         """Copy from the buffer to memory."""

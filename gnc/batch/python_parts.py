@@ -17,8 +17,6 @@ import numpy as np
 from gnc.batch.scalar import Scalar, is_test
 from gnc.trees import Core, Tree, has_trials, leaves, mapped
 
-BLOCK = 4096  # numbers of several ticks that arguments are views of: a part that keeps one keeps all
-
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
@@ -154,23 +152,15 @@ class Cut:
         self._read = reader(self.args)
 
     def arguments(self, numbers: np.ndarray, k: int) -> Iterator[tuple[Any, ...]]:
-        """Give the arguments of the part at tick k and those after it, in new arrays: the part may keep them.
+        """Give the arguments of the part at tick k and those after it: views of numbers (ticks, trials, all).
 
-        They are the first numbers (trials, all) as these are when the arguments are asked for.
+        Those of a tick are read when they are asked for.
         """
-        numbers = numbers[:, : len(self.operands)]
-        ticks = max(BLOCK // max(numbers.size, 1), 1)
-        while True:
-            block = np.empty((ticks, *numbers.shape))
-            trees = self._read(block, k)
-            for row in block:
-                row[...] = numbers
-                yield next(trees)
-            k += ticks
+        return self._read(numbers, k)
 
     def call(self, numbers: np.ndarray, k: int) -> Tree:
         """Call the part at the k-th tick."""
-        return self.function(*next(self.arguments(numbers, k)))
+        return self.function(*next(self.arguments(numbers[None], k)))
 
 
 class Unknown(BaseException):

@@ -11,7 +11,7 @@ of an earlier one are kept in between, beside the arguments of the part:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ import numpy as np
 from gnc.batch.program import Input, Program, Recorder, Rows, of_block, of_steps
 from gnc.batch.scalar import TESTS, operate
 from gnc.batch.tape import Entry, Symbol, Tape
+
+BLOCK = 4096  # numbers of several ticks that arguments are views of: a part that keeps one keeps all
 
 
 class _Source(NamedTuple):
@@ -50,8 +52,8 @@ class Stages:
         self._plans = self._planned(results)
         self._programs = [self._program(number) for number in range(len(self._plans))]
         self.made = self._programs[-1][0].made
-        sizes = [len(plan.targets) + len(plan.kept) for plan in self._plans[:-1]]
-        self._between = [np.empty((trials, size)) for size in sizes]
+        self._sizes = [len(plan.targets) + len(plan.kept) for plan in self._plans[:-1]]
+        self._ticks = max(BLOCK // (trials * max(self._sizes)), 1)
         known = [cut.returned for cut in self.cuts if cut.returned]
         self.returned = [np.empty((trials, one.size)) for one in known]
         self._writers = [one.writer(target) for one, target in zip(known, self.returned, strict=True)]
@@ -65,49 +67,46 @@ class Stages:
         Return how many were taken. A part that returns something of another structure stops them: then there is also
         the number of the part, and what it returned.
         """
-        moving = self._placed(state, timed, made)
+        self._place(state, timed, made)
         steps = [program.stepper() for program, _ in self._programs]
-        arguments = [cut.arguments(between, k) for cut, between in zip(self.cuts, self._between, strict=True)]
-        functions = [cut.function for cut in self.cuts]
-        parts = list(zip(steps, functions, arguments, self._writers, strict=False))
-        for done in range(len(made)):
-            for number, (step, function, given, write) in enumerate(parts):
-                step()
-                tree = function(*next(given))
-                if not write(tree):
-                    return done, (number, tree)
-            steps[-1]()
-            for row, first, by in moving:
-                row[0] = first + (done + 1) * by
+        functions, last = [cut.function for cut in self.cuts], steps[-1]
+        for first in range(0, len(made), self._ticks):
+            ticks = min(self._ticks, len(made) - first)
+            arguments = self._arguments(ticks, k + first)
+            parts = list(zip(range(len(steps)), steps, functions, arguments, self._writers, strict=False))
+            for done in range(first, first + ticks):
+                for number, step, function, given, write in parts:
+                    step()
+                    tree = function(*next(given))
+                    if not write(tree):
+                        return done, (number, tree)
+                last()
         return len(made), None
 
-    def _placed(self, state: np.ndarray, timed: Sequence[Rows | None], made: np.ndarray) -> list[tuple[Any, int, int]]:
-        """Tell the programs where everything is.
-
-        Return the rows of their tables that move on from step to step, where they begin, and by how much they move.
-        """
-        moving = []
-        fixed = of_block(state)
-        for number, (program, sources) in enumerate(self._programs):
+    def _place(self, state: np.ndarray, timed: Sequence[Rows | None], made: np.ndarray) -> None:
+        """Tell the programs where everything is but the arguments of parts and what is kept beside them."""
+        fixed = {"state": [of_block(state)], "returned": list(map(of_block, self.returned)), "timed": timed}
+        for program, sources in self._programs:
             for i, source in enumerate(sources):
-                rows = timed[source.number] if source.kind == "timed" else self._fixed(source, fixed)
-                row = None if rows is None else program.place(i, rows)
-                if rows is not None and row is not None and rows.time_step:
-                    moving.append((row, rows.address, rows.time_step))
-            if number < len(self.cuts):
-                program.put(self._none, of_block(self._between[number]))
-            else:
-                program.put(state, of_steps(made))
-                moving += [(program.output, int(program.output[0]), made.strides[0])] if self.made else []
-        return moving
+                if source.kind in fixed and (rows := fixed[source.kind][source.number]) is not None:
+                    program.place(i, rows)
+            last = program is self._programs[-1][0]
+            program.put(*(state, of_steps(made)) if last else (self._none, None))
 
-    def _fixed(self, source: _Source, state: Rows) -> Rows:
-        if source.kind == "state":
-            return state
-        if source.kind == "returned":
-            return of_block(self.returned[source.number])
-        kept = of_block(self._between[source.number])
-        return kept.shifted(8 * len(self._plans[source.number].targets))
+    def _arguments(self, ticks: int, k: int) -> list[Iterator[tuple[Any, ...]]]:
+        """Give the arguments of every part at tick k and those after it, in new memory: the part may keep them.
+
+        Stages write them there, tick by tick, with what later stages need of them beside.
+        """
+        blocks = [np.empty((ticks, self._recorder.trials, size)) for size in self._sizes]
+        for number, (program, sources) in enumerate(self._programs):
+            if number < len(blocks):
+                program.put(self._none, of_steps(blocks[number]))
+            for i, source in enumerate(sources):
+                if source.kind == "kept":
+                    targets = len(self._plans[source.number].targets)
+                    program.place(i, of_steps(blocks[source.number]).shifted(8 * targets))
+        return [cut.arguments(block, k) for cut, block in zip(self.cuts, blocks, strict=True)]
 
     def _planned(self, results: list[int]) -> list[_Plan]:
         """Divide the tape; the last stage first, since it tells what the earlier ones have to keep."""

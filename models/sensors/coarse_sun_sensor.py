@@ -44,6 +44,7 @@ class CoarseSunSensor:
     normals_B: Array = SIX_FACES  # (..., cells, 3) unit vectors
     scale: Array = 0.0  # (..., cells) error of the factor of each, or one number for all
     bias: Array = 0.0  # (..., cells) dark current and light from the Earth, or one number for all
+    bias_sigma: Array = 0.0  # (...) what is believed of it: for filters
     albedo: Array = 0.0  # (...) of the Earth, whose light flight software takes for the Sun's
     max_shadow: Array = 0.5  # (...) hidden fraction of the Sun up to which it is used
     _R: Array = field(init=False, repr=False)
@@ -61,6 +62,7 @@ class CoarseSunSensor:
             sigma=sigma,
             scale=each("scale", self.scale, cells),
             bias=each("bias", self.bias, cells),
+            bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
             albedo=between("albedo", self.albedo, 0.0, 1.0),
             max_shadow=between("max_shadow", self.max_shadow, 0.0, 1.0),
             _R=sigma[..., None, None] ** 2 * np.eye(cells),
@@ -195,7 +197,7 @@ class CoarseSunSensorPart(SensorPart):
     scale_percent: NonNegative = 0.0
     """Error of the factor of each, one sigma over the trials."""
     bias: NonNegative = 0.0
-    """True bias of each, one sigma over the trials."""
+    """True bias of each, one sigma over the trials, as filters know: they estimate it."""
     albedo: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Of the Earth, whose light each photodiode takes for the Sun's; flight software does not know it."""
     shaping: ClassVar[frozenset[str]] = SensorPart.shaping | {"normals"}
@@ -212,4 +214,5 @@ class CoarseSunSensorPart(SensorPart):
 
     def belief(self) -> CoarseSunSensor:
         """Return the photodiodes without their errors."""
-        return CoarseSunSensor(rate_hz=self.rate, sigma=self.sigma, normals_B=np.array(self.normals))
+        believed = {"sigma": self.sigma, "bias_sigma": self.bias}
+        return CoarseSunSensor(rate_hz=self.rate, normals_B=np.array(self.normals), **believed)
