@@ -87,8 +87,8 @@ class CoarseSunSensor:
         """Measure the currents; `bias` replaces the parameter where it changes in time."""
         cells = self.normals_B, self.scale, self.bias if bias is None else bias
         if np.any(self.albedo > 0.0):
-            shine = _earthshine(self.noise_size)(attitude(truth), env.sun_I, env.r_I, self.normals_B, self.albedo)
-            cells = *cells[:2], cells[2] + shine
+            lit = _earthlit(self.noise_size)(attitude(truth), env.sun_I, env.r_I, self.normals_B, self.albedo, cells[2])
+            cells = *cells[:2], lit
         masks = env.shadow, self.max_shadow
         z, valid = _measure(self.noise_size)(attitude(truth), env.sun_I, *cells, self.sigma, *masks, noise)
         return Measurement(z, valid != 0.0)
@@ -156,17 +156,17 @@ def _direction(cells: int) -> Kernel:
 
 
 @functools.cache
-def _earthshine(cells: int) -> Kernel:
-    """Return the kernel of the light that the Earth throws on so many photodiodes."""
+def _earthlit(cells: int) -> Kernel:
+    """Return the kernel that adds to the bias of so many photodiodes the light that the Earth throws on them."""
 
-    @batched(f"(4),(3),(3),({cells},3),()->({cells})")
-    def earthshine(q_IB, sun_I, r_I, normals_B, albedo):
-        """Return the light of an Earth whose lit side counts by the height of the Sun below the craft."""
+    @batched(f"(4),(3),(3),({cells},3),(),({cells})->({cells})")
+    def earthlit(q_IB, sun_I, r_I, normals_B, albedo, bias):
+        """Return bias and light of an Earth whose lit side counts by the height of the Sun below the craft."""
         far = np.sqrt(r_I @ r_I)
         strength = albedo * (EARTH_RADIUS / far) ** 2 * maximum((r_I @ sun_I) / far, 0.0)
-        return strength * maximum(-(normals_B @ quaternion.inverse_rotate(q_IB, r_I)) / far, 0.0)
+        return bias + strength * maximum(-(normals_B @ quaternion.inverse_rotate(q_IB, r_I)) / far, 0.0)
 
-    return earthshine
+    return earthlit
 
 
 @functools.cache

@@ -26,8 +26,26 @@ def hints(
     kept: Mask,
 ) -> list[str]:
     """Return all that is told of a flight, in the order of the table."""
-    told = _of_sensors(mission, flight, measurements) + _dishonest(mission, flight, kept) + _recovered(flight)
+    told = (
+        _diverged(mission, flight)
+        + _of_sensors(mission, flight, measurements)
+        + _dishonest(mission, flight, kept)
+        + _recovered(flight)
+    )
     return told + _run_dry(flight) + _never_entered(mission, flight, modes) + _at_limits(mission, flight)
+
+
+def _diverged(mission: Mission, flight: Signals) -> list[str]:
+    """Say what most often makes a truth lose its numbers."""
+    run, hints = mission.run, []
+    for craft in mission.craft:
+        name = f"{craft}.q_IB"
+        if name in flight and not np.isfinite(flight[name].values).all():
+            steps = f"steps of truth_step_s = {run.truth_step_s:g}"
+            if craft in mission.software:
+                steps += f", or rate_hz = {mission.software[craft].rate_hz:g} of commands,"
+            hints.append(f"{craft}: {steps} may be too slow for its gains, springs and stops: go faster, or softer")
+    return hints
 
 
 def _of_sensors(mission: Mission, flight: Signals, measurements: Mapping[str, tuple[int, int, int]]) -> list[str]:
