@@ -7,11 +7,11 @@ from gnc.scenarios.missions.load import read
 from gnc.scenarios.missions.mission import Mission
 
 BODY = {"J_kgm2": [[3.0, 0, 0], [0, 2.5, 0], [0, 0, 2.0]], "start": {"attitude_sigma_deg": 1.0}}
-SEEN = {"tracker": {"kind": "star-tracker"}, "gyro": {"kind": "gyro", "rate_hz": 5.0, "bias_deg_s": 0.05}}
+SEEN = {"tracker": {"kind": "star-tracker"}, "gyro": {"kind": "gyro", "rate_hz": 1.0, "bias_deg_s": 0.05}}
 KINDS = {
     "mekf": ("rigid", {"start": {"source": "inertial"}}, SEEN, 6.0),
     "gyro-mekf": ("rigid", {"start": {"source": "inertial"}}, SEEN, 3.0),
-    "dqekf": ("pose", {}, {**SEEN, "camera": {"kind": "station-camera"}}, 12.0),
+    "dqekf": ("pose", {}, SEEN, 12.0),  # without a sensor of its place, while the gradient of gravity acts for n t = 1
 }
 
 
@@ -25,7 +25,13 @@ def drifting(kind, sensors=None):
         "start": {**BODY["start"], **({"about": "inertial"} if body == "rigid" else {})},
     }
     software = {"navigation": {"kind": kind, **options}, "sensors": sensors or {}}
-    sections = {"run": {"duration_s": 60.0, "record_s": 5.0}, "craft": {"sat": craft}, "software": {"sat": software}}
+    run = {"duration_s": 900.0, "record_s": 50.0, "truth_step_s": 1.0}
+    sections = {
+        "run": run,
+        "environment": {"orbit": "circular"},
+        "craft": {"sat": craft},
+        "software": {"sat": software},
+    }
     return Mission.model_validate(sections).fly(40, 8101), nominal
 
 
