@@ -124,6 +124,7 @@ class DqekfPart(NavigationPart):
         psd = np.zeros((6, 6)) if self.of else known.push_psd
         if self.own is not None:  # what pushes the chaser unknown to it looks like a push of the other craft
             push = self.own._wrench_psd(known.nominal, known)[3:, 3:]
+            assert nominal.M is not None
             psd[3:, 3:] = (nominal.M[3, 3] / known.M[3, 3]) ** 2 * np.max(push) * np.eye(3)
         psd[:3, :3] += 3.7e-11 * nominal.mean_moment**2 * np.eye(3)
         if self.torque_psd_Nm2s is not None:

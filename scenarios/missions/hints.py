@@ -68,8 +68,8 @@ def _dishonest(mission: Mission, flight: Signals, kept: Mask) -> list[str]:
     """Say which filters err by far more, or far less, than they believe, in the second half of the flight."""
     hints = []
     for name in map(str, flight.data_vars):
-        nominal = flight[name].attrs.get("nominal")
-        values = flight[name].values[kept, flight.sizes["time"] // 2 :] if nominal else np.empty(0)
+        nominal = float(flight[name].attrs.get("nominal", np.nan))
+        values = flight[name].values[kept, flight.sizes["time"] // 2 :] if nominal > 0.0 else np.empty(0)
         if not np.isfinite(values).any() or 1.0 / OFF <= (mean := float(np.nanmean(values)) / nominal) <= OFF:
             continue
         hints.append(f"{name}: {mean * nominal:.3g} of {nominal:g} in the mean: {_remedy(mission, name, mean > 1.0)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -178,7 +178,7 @@ def resolve(name: str, there: Any, craft: Any) -> str:
     raise InputError(f"{name}: there is no such signal; {hint}gnc show --signals lists them")
 
 
-def no_data(name: str, bound: Any, relation: str = "<=") -> Check:
+def no_data(name: str, bound: Any, relation: Literal["<=", ">=", "in"] = "<=") -> Check:
     """Return the check of a requirement that found nothing to judge: it fails."""
     return Check(name, float("nan"), bound, False, relation, "no data")
 
