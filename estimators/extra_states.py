@@ -13,6 +13,7 @@ A user's own state is a subclass with one of these answers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -108,6 +109,16 @@ class SensorBias(ExtraState):
     def is_bias_of(self, sensor: Any) -> bool:
         """Tell whether this sensor is meant."""
         return isinstance(sensor, self.of) if isinstance(self.of, type) else sensor is self.of
+
+
+def sensor_biases(sensors: Mapping[str, Any]) -> list[SensorBias]:
+    """Return a state for each sensor that is believed to have a bias, at the start or wandering."""
+    found = []
+    for name, sensor in sensors.items():
+        walk = getattr(sensor, "bias_walk", 0.0)
+        if np.any(getattr(sensor, "bias_sigma", 0.0)) or np.any(walk):
+            found.append(SensorBias(name=name, size=sensor.bias_size, of=sensor, walk=walk**2))
+    return found
 
 
 @batched("(4),(3),(3)->(3),(3,3),(3,3)")

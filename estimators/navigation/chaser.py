@@ -4,7 +4,7 @@ Own attitude and rate come from tracker and gyro, own place and velocity from kn
 if there is a receiver. Relative sensors are read from where the chaser believes to be, so that an error of its own
 place moves target and chaser alike, and does no harm: what counts is one against the other, and that is what
 `knowledge_error_m` tells. Therefore a correction of the own place, by GNSS, moves the target too. What accelerates the
-chaser unknown to it looks like a force on the target: the target's `force_psd_N2s` has to cover that.
+chaser unknown to it looks like a force on the target: the target's `force_psd_N2s` covers that by default.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import centre_motion, midpoint_dqekf, pose_motion
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import ExtraState, SensorBias
+from gnc.estimators.extra_states import ExtraState, SensorBias, sensor_biases
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.navigation.chaser import ChaserNavigation, PairBelief, taken_along
@@ -25,7 +25,6 @@ from gnc.models.craft.body import about_centre
 from gnc.models.craft.ports import other
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
-from gnc.models.sensors import Gyro, StarTracker
 from gnc.typing import Array
 
 Percent = Annotated[float, Field(ge=0, le=50)]
@@ -36,9 +35,9 @@ WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as 
 class DqekfPart(NavigationPart):
     """A dual-quaternion EKF of pose and twist: of the own craft, or `of` another that flies freely.
 
-    A star tracker's misalignment is among the states, known as well as the tracker's section says: it cannot be told
-    from the attitude, and without it the filter would be too sure. Of another craft: sensors that see it measure from
-    the own pose, which counts as known unless `own` estimates it.
+    Biases of sensors are among the states, known as well as their sections say; so is a star tracker's misalignment: it
+    cannot be told from the attitude, and without it the filter would be too sure. Of another craft: sensors that see it
+    measure from the own pose, which counts as known unless `own` estimates it.
     """
 
     kind: Literal["dqekf"] = "dqekf"
@@ -54,11 +53,10 @@ class DqekfPart(NavigationPart):
     interval."""
     force_psd_N2s: NonNegative | None = None
     """Power spectral density of the force it does not know, at the origin, or at the centre of mass of another craft
-    [N^2 s]; by default the square of 2 % of what own thrusters can do, over a control interval; 0 of another craft."""
+    [N^2 s]; by default the square of 2 % of what own thrusters can do, over a control interval; of another craft 0, or
+    with `own` what suits that filter, times the square of the masses' ratio."""
     inertia_sigma_percent: Percent = 0.0
     """One sigma of the ratios of the inertia before the flight; 0: the filter does not estimate them."""
-    bias_sigma_deg_s: NonNegative = 0.0
-    """One sigma of the bias of the own gyros before the flight; 0: the filter estimates none."""
     own: DqekfPart | None = None
     """With `of`: a filter of the own craft, by the sensors that do not look at another; none: own motion is known."""
     knows_plan: bool = True
@@ -124,6 +122,10 @@ class DqekfPart(NavigationPart):
     def _wrench_psd(self, nominal: Nominal, known: Known) -> Array:
         """Return the density (6, 6) that is stated, or one that suits the craft."""
         psd = np.zeros((6, 6)) if self.of else known.push_psd
+        if self.own is not None:  # what pushes the chaser unknown to it looks like a push of the other craft
+            push = self.own._wrench_psd(known.nominal, known)[3:, 3:]
+            assert nominal.M is not None
+            psd[3:, 3:] = (nominal.M[3, 3] / known.M[3, 3]) ** 2 * np.max(push) * np.eye(3)
         psd[:3, :3] += 3.7e-11 * nominal.mean_moment**2 * np.eye(3)
         if self.torque_psd_Nm2s is not None:
             psd[:3, :3] = self.torque_psd_Nm2s * np.eye(3)
@@ -136,22 +138,14 @@ class DqekfPart(NavigationPart):
         found: list[ExtraState] = []
         if self.inertia_sigma_percent > 0.0:
             found.append(Inertia(form="ratios", walk=(WALK * self._inertia_sigma(nominal)) ** 2))
-        if self.bias_sigma_deg_s > 0.0 and not self.of:
-            gyros = {name: sensor for name, sensor in known.sensors.items() if isinstance(sensor, Gyro)}
-            found += [SensorBias(name=name, size=3, of=gyro, walk=gyro.bias_walk**2) for name, gyro in gyros.items()]
-        if not self.of:
-            trackers = {name: one for name, one in known.sensors.items() if isinstance(one, StarTracker)}
-            tilted = [(name, one) for name, one in trackers.items() if np.any(one.misalignment_sigma > 0.0)]
-            found += [SensorBias(name=f"{name} misalignment", of=one) for name, one in tilted]
-        return tuple(found)
+        return (*found, *(() if self.of else sensor_biases(known.sensors)))
 
     def _sigma(self, extra: ExtraState, nominal: Nominal) -> float:
         """Return the standard deviation before the flight."""
         if isinstance(extra, Inertia):
             return self._inertia_sigma(nominal)
-        if isinstance(extra, SensorBias) and isinstance(extra.of, StarTracker):
-            return float(extra.of.misalignment_sigma)
-        return float(np.radians(self.bias_sigma_deg_s))
+        assert isinstance(extra, SensorBias)
+        return float(extra.of.bias_sigma)
 
     def _inertia_sigma(self, nominal: Nominal) -> float:
         return 0.01 * self.inertia_sigma_percent * float(nominal.mean_moment)

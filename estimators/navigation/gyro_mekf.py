@@ -37,7 +37,7 @@ from gnc.history import Signal
 from gnc.linalg import block, zeros
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
-from gnc.models.sensors import Gyro, Measurement
+from gnc.models.sensors import Gyro, Magnetometer, Measurement
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
 
@@ -171,15 +171,14 @@ def _turned(q_IB, w_B, h):
 
 
 class GyroMekfPart(NavigationPart):
-    """A multiplicative EKF driven by a gyro, whose bias it estimates; it knows no dynamics."""
+    """A multiplicative EKF driven by a gyro, whose bias it estimates; it knows no dynamics.
+
+    Biases of the gyro and of the magnetometer are states, known as well as their sections say.
+    """
 
     kind: Literal["gyro-mekf"] = "gyro-mekf"
     gyro: str = ""
     """The gyro that drives it; may be left out where there is one only."""
-    bias_sigma_deg_s: NonNegative = 0.01
-    """One sigma of the gyro's bias before the flight."""
-    magnetometer_bias_nT: NonNegative = 0.0
-    """One sigma of the magnetometer's bias before the flight; 0: the filter estimates none."""
     gate_probability: Probability = 0.999
     """With which a good measurement passes; 1 lets all in."""
     ungated_s: NonNegative = 120.0
@@ -191,12 +190,12 @@ class GyroMekfPart(NavigationPart):
         gyros = [name for name, sensor in known.sensors.items() if isinstance(sensor, Gyro)]
         if not gyros or (self.gyro or gyros[0]) not in gyros or (len(gyros) > 1 and not self.gyro):
             raise InputError(f"gyro = {self.gyro!r}: give the name of one gyro; there are {', '.join(gyros) or 'none'}")
-        name, walk = self.gyro or gyros[0], 0.0 if self.magnetometer_bias_nT > 0.0 else None
+        name = self.gyro or gyros[0]
         gyro: Any = known.sensors[name]
+        iron = max((s.bias_sigma for s in known.sensors.values() if isinstance(s, Magnetometer)), default=0.0)
+        walk = 0.0 if iron > 0.0 else None
         mekf = GyroMekf(gyro=gyro, magnetometer_walk=walk, gate_probability=self.gate_probability)
-        sigmas = [np.radians(self.bias_sigma_deg_s)] * 3 + (
-            [] if walk is None else [1e-9 * self.magnetometer_bias_nT] * 3
-        )
+        sigmas = [gyro.bias_sigma] * 3 + ([] if walk is None else [iron] * 3)
         given = known, start, truth, reference
         filter_ = GyroFilter(mekf, diagonal(sigmas, least=0.0))
         return started(filter_, self.start, given, {}, kind=GyroNavigation, gyro=name, ungated_s=self.ungated_s)

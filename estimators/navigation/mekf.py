@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc.config import NonNegative
-from gnc.estimators.extra_states import ExtraState, ResidualDipole
+from gnc.estimators.extra_states import ExtraState, ResidualDipole, sensor_biases
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeKnowledge, diagonal, started
@@ -44,7 +44,7 @@ class DynamicFilterPart(NavigationPart):
 
 
 class MekfPart(DynamicFilterPart):
-    """A multiplicative EKF on the dynamics."""
+    """A multiplicative EKF on the dynamics; biases of sensors are states, known as well as their sections say."""
 
     kind: Literal["mekf"] = "mekf"
     method: Literal["auto", "vi2", "vi4", "taylor", "rk4", "exact"] = "auto"
@@ -70,6 +70,9 @@ class MekfPart(DynamicFilterPart):
         if np.any(np.asarray(self.inertia_sigma_percent) > 0.0):
             extras.append(Inertia(form="ratios"))
             sigmas += [0.01 * self.inertia_sigma_percent * known.nominal.mean_moment] * Inertia(form="ratios").size
+        for bias in sensor_biases(known.sensors):
+            extras.append(bias)
+            sigmas += [bias.of.bias_sigma] * bias.size
         noise: dict[str, Any] = {"torque_psd": self.torque_psd(known), "gate_probability": self.gate_probability}
         filter_ = Mekf(known.J, self.method, extras=tuple(extras), substeps=self.substeps, chart=self.chart, **noise)
         given, more = (known, start, truth, reference), {"C_extras": diagonal(sigmas)}

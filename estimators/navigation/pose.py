@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,15 +10,17 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import batched
+from gnc.batch import Kernel, batched
 from gnc.config import Positive, Section
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.navigation.base import PoseEstimate
+from gnc.estimators.pose_belief import PoseBelief
 from gnc.history import Signal
-from gnc.linalg import array
+from gnc.linalg import array, block, identity, zeros
 from gnc.models.craft.base import Report
+from gnc.models.environment.constants import EARTH_MU
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Measurement, Sighting
@@ -62,7 +65,11 @@ class PoseNavigation:
         wrench_B = self.known.pose_wrench_B(dq_IB, command, report, self.known.sky.at(t + 0.5 * h))
         for load_B in self.planned:
             wrench_B = wrench_B + load_B(t + 0.5 * h)
-        return self.filter.predict(belief, wrench_B, h)
+        moved = self.filter.predict(belief, wrench_B, h)
+        if self.known.sky.tide is None or not isinstance(moved, PoseBelief):
+            return moved
+        r_I = self.known.sky.at(t + 0.5 * h).r_I
+        return moved._replace(C=_pulled_apart(moved.C.shape[-1])(moved.C, dq_IB[..., :4], r_I, h))
 
     def update(self, belief: Any, name: str, measurement: Any, t: Any) -> tuple[Any, Any]:
         """Correct with a measurement; that of another craft is taken from the own one."""
@@ -109,6 +116,29 @@ def _deviation(dq_believed, chi_believed, dq_IT, chi_T):
 def _sigmas(C):
     """Return the standard deviations of the pose."""
     return np.sqrt(array([C[i, i] for i in range(6)]))
+
+
+@functools.cache
+def _pulled_apart(n: int) -> Kernel:
+    """Return the kernel by which gravity makes an error of the place one of the velocity, of n error states."""
+
+    @batched(f"({n},{n}),(4),(3),()->({n},{n})")
+    def pulled_apart(C, q_IB, r_I, h):
+        """Return K C K^T, dv = h mu/r^3 (3 u u^T - 1) dr along u = r/|r|, body axes."""
+        r_B = quaternion.inverse_rotate(q_IB, r_I)
+        square = r_B @ r_B
+        pull = (h * EARTH_MU / (square * np.sqrt(square))) * (3.0 / square * np.outer(r_B, r_B) - identity(3))
+        one, many = identity(3), n - 12
+        K = block(
+            [
+                [identity(9), zeros(9, 3 + many)],
+                [zeros(3, 3), pull, zeros(3, 3), one, zeros(3, many)],
+                [zeros(many, 12), identity(many)],
+            ][: 3 if many else 2]
+        )
+        return K @ C @ K.T
+
+    return pulled_apart
 
 
 class PoseKnowledge(Section):

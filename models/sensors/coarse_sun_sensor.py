@@ -44,6 +44,7 @@ class CoarseSunSensor:
     normals_B: Array = SIX_FACES  # (..., cells, 3) unit vectors
     scale: Array = 0.0  # (..., cells) error of the factor of each, or one number for all
     bias: Array = 0.0  # (..., cells) dark current and light from the Earth, or one number for all
+    bias_sigma: Array = 0.0  # (...) what is believed of it: for filters
     albedo: Array = 0.0  # (...) of the Earth, whose light flight software takes for the Sun's
     max_shadow: Array = 0.5  # (...) hidden fraction of the Sun up to which it is used
     _R: Array = field(init=False, repr=False)
@@ -61,6 +62,7 @@ class CoarseSunSensor:
             sigma=sigma,
             scale=each("scale", self.scale, cells),
             bias=each("bias", self.bias, cells),
+            bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
             albedo=between("albedo", self.albedo, 0.0, 1.0),
             max_shadow=between("max_shadow", self.max_shadow, 0.0, 1.0),
             _R=sigma[..., None, None] ** 2 * np.eye(cells),
@@ -85,8 +87,8 @@ class CoarseSunSensor:
         """Measure the currents; `bias` replaces the parameter where it changes in time."""
         cells = self.normals_B, self.scale, self.bias if bias is None else bias
         if np.any(self.albedo > 0.0):
-            shine = _earthshine(self.noise_size)(attitude(truth), env.sun_I, env.r_I, self.normals_B, self.albedo)
-            cells = *cells[:2], cells[2] + shine
+            lit = _earthlit(self.noise_size)(attitude(truth), env.sun_I, env.r_I, self.normals_B, self.albedo, cells[2])
+            cells = *cells[:2], lit
         masks = env.shadow, self.max_shadow
         z, valid = _measure(self.noise_size)(attitude(truth), env.sun_I, *cells, self.sigma, *masks, noise)
         return Measurement(z, valid != 0.0)
@@ -154,17 +156,17 @@ def _direction(cells: int) -> Kernel:
 
 
 @functools.cache
-def _earthshine(cells: int) -> Kernel:
-    """Return the kernel of the light that the Earth throws on so many photodiodes."""
+def _earthlit(cells: int) -> Kernel:
+    """Return the kernel that adds to the bias of so many photodiodes the light that the Earth throws on them."""
 
-    @batched(f"(4),(3),(3),({cells},3),()->({cells})")
-    def earthshine(q_IB, sun_I, r_I, normals_B, albedo):
-        """Return the light of an Earth whose lit side counts by the height of the Sun below the craft."""
+    @batched(f"(4),(3),(3),({cells},3),(),({cells})->({cells})")
+    def earthlit(q_IB, sun_I, r_I, normals_B, albedo, bias):
+        """Return bias and light of an Earth whose lit side counts by the height of the Sun below the craft."""
         far = np.sqrt(r_I @ r_I)
         strength = albedo * (EARTH_RADIUS / far) ** 2 * maximum((r_I @ sun_I) / far, 0.0)
-        return strength * maximum(-(normals_B @ quaternion.inverse_rotate(q_IB, r_I)) / far, 0.0)
+        return bias + strength * maximum(-(normals_B @ quaternion.inverse_rotate(q_IB, r_I)) / far, 0.0)
 
-    return earthshine
+    return earthlit
 
 
 @functools.cache
@@ -195,7 +197,7 @@ class CoarseSunSensorPart(SensorPart):
     scale_percent: NonNegative = 0.0
     """Error of the factor of each, one sigma over the trials."""
     bias: NonNegative = 0.0
-    """True bias of each, one sigma over the trials."""
+    """True bias of each, one sigma over the trials, as filters know: they estimate it."""
     albedo: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Of the Earth, whose light each photodiode takes for the Sun's; flight software does not know it."""
     shaping: ClassVar[frozenset[str]] = SensorPart.shaping | {"normals"}
@@ -212,4 +214,5 @@ class CoarseSunSensorPart(SensorPart):
 
     def belief(self) -> CoarseSunSensor:
         """Return the photodiodes without their errors."""
-        return CoarseSunSensor(rate_hz=self.rate, sigma=self.sigma, normals_B=np.array(self.normals))
+        believed = {"sigma": self.sigma, "bias_sigma": self.bias}
+        return CoarseSunSensor(rate_hz=self.rate, normals_B=np.array(self.normals), **believed)

@@ -34,6 +34,7 @@ class Gnss:
     sigma_m: Array = 5.0  # (...) of each component of the position
     sigma_m_s: Array = 0.05  # (...) of each component of the velocity
     bias: Array = (0.0, 0.0, 0.0)  # (..., 3) of the position, inertial axes [m]
+    bias_sigma: Array = 0.0  # (...) what is believed of it, each component [m]: for filters
     antenna_B: Array = (0.0, 0.0, 0.0)  # (3) from the body's origin [m]
     _sigma: Array = field(init=False, repr=False)  # (..., 6)
 
@@ -47,6 +48,7 @@ class Gnss:
         sigmas = (check.non_negative(name, getattr(self, name)) for name in ("sigma_m", "sigma_m_s"))
         sigma = np.repeat(np.stack(np.broadcast_arrays(*sigmas), axis=-1), 3, axis=-1)
         vectors = {name: check.vector(name, getattr(self, name), 3) for name in ("bias", "antenna_B")}
+        vectors["bias_sigma"] = check.non_negative("bias_sigma", self.bias_sigma)
         store(self, rate_hz=float(check.positive("rate_hz", self.rate_hz)), _sigma=sigma, **vectors)
 
     def measure(self, truth: Any, env: Any, noise: Array, bias: Array | None = None) -> Measurement:
@@ -109,7 +111,7 @@ class GnssPart(SensorPart):
     sigma_m_s: Positive = 0.05
     """Noise of each component of the velocity."""
     bias_m: NonNegative = 0.0
-    """True bias of each component of the position, one sigma over the trials."""
+    """True bias of each component of the position, one sigma over the trials, as filters know: they estimate it."""
     antenna_m: Vector3 = (0.0, 0.0, 0.0)
     """Where the antenna is, from the body's origin."""
     shaping: ClassVar[frozenset[str]] = SensorPart.shaping | {"antenna_m"}
@@ -120,5 +122,5 @@ class GnssPart(SensorPart):
 
     def belief(self) -> Gnss:
         """Return the receiver without bias."""
-        sigmas = {"sigma_m": self.sigma_m, "sigma_m_s": self.sigma_m_s}
+        sigmas = {"sigma_m": self.sigma_m, "sigma_m_s": self.sigma_m_s, "bias_sigma": self.bias_m}
         return Gnss(rate_hz=self.rate, antenna_B=np.array(self.antenna_m), **sigmas)

@@ -38,6 +38,7 @@ class Gyro:
     arw: Array = 0.0  # (...) angular random walk [rad/sqrt(s)]
     bias_walk: Array = 0.0  # (...) rate random walk [rad/s/sqrt(s)]
     bias: Array = ZERO  # (..., 3) sensor axes, at the start [rad/s]
+    bias_sigma: Array = 0.0  # (...) what is believed of it, each axis [rad/s]: for filters
     scale: Array = ZERO  # (..., 3) error of the factor of each axis
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
@@ -61,6 +62,7 @@ class Gyro:
             arw=check.non_negative("arw", self.arw),
             bias_walk=check.non_negative("bias_walk", self.bias_walk),
             bias=check.vector("bias", self.bias, 3),
+            bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
             scale=scale,
             range_rad_s=limit("range_rad_s", self.range_rad_s),
             quantum_rad_s=check.non_negative("quantum_rad_s", self.quantum_rad_s),
@@ -123,7 +125,7 @@ class GyroPart(ThreeAxisPart):
     rate_random_walk_deg_s_rth: NonNegative = 0.0
     """Wander of the bias of each axis in an hour."""
     bias_deg_s: NonNegative = 0.01
-    """True bias of each axis, one sigma over the trials."""
+    """True bias of each axis, one sigma over the trials, as filters know: they estimate it."""
     fixed_bias_deg_s: Vector3 = (0.0, 0.0, 0.0)
     """A bias that all trials have beside it, sensor axes."""
     range_deg_s: Positive | None = None
@@ -150,6 +152,7 @@ class GyroPart(ThreeAxisPart):
             q_BS=self.q_BS,
             arw=np.radians(self.angle_random_walk_deg_rth) / ROOT_HOUR,
             bias_walk=np.radians(self.rate_random_walk_deg_s_rth) / ROOT_HOUR,
+            bias_sigma=np.radians(self.bias_deg_s),
             quantum_rad_s=np.radians(self.quantum_deg_s),
             **{"saturation_rad_s" if self.saturates else "range_rad_s": reach},
         )

@@ -37,6 +37,7 @@ class Magnetometer:
     sigma_T: Array = 0.0  # (...) [T]
     sigma_deg: Array = 0.0  # (...) angle by which the noise of one axis turns the field
     bias: Array = ZERO  # (..., 3) sensor axes [T]
+    bias_sigma: Array = 0.0  # (...) what is believed of it, each axis [T]: for filters
     scale: Array = ZERO  # (..., 3) error of the factor of each axis
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
@@ -58,6 +59,7 @@ class Magnetometer:
             sigma_T=check.non_negative("sigma_T", self.sigma_T),
             sigma_deg=check.non_negative("sigma_deg", self.sigma_deg),
             bias=check.vector("bias", self.bias, 3),
+            bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
             scale=scale,
             range_T=limit("range_T", self.range_T),
             D_SB=_softened(mounting.sensitivity(q_BS, scale), check.finite("soft_iron", self.soft_iron, (3, 3))),
@@ -130,7 +132,7 @@ class MagnetometerPart(ThreeAxisPart):
     sigma_nT: NonNegative = 0.0
     """Noise of each axis beside that."""
     bias_nT: NonNegative = 0.0
-    """True bias of each axis, one sigma over the trials."""
+    """True bias of each axis, one sigma over the trials, as filters know: they estimate it."""
     fixed_bias_nT: Vector3 = (0.0, 0.0, 0.0)
     """A bias that all trials have beside it, sensor axes."""
     soft_iron_percent: NonNegative = 0.0
@@ -152,4 +154,5 @@ class MagnetometerPart(ThreeAxisPart):
     def belief(self) -> Magnetometer:
         """Return the magnetometer without bias and misalignment."""
         noise = {"sigma_deg": self.sigma_deg, "sigma_T": 1e-9 * np.asarray(self.sigma_nT)}
+        noise["bias_sigma"] = 1e-9 * np.asarray(self.bias_nT)
         return Magnetometer(rate_hz=self.rate, q_BS=self.q_BS, **noise)

@@ -42,7 +42,7 @@ class StarTracker:
     rate_hz: float
     sigma_arcsec: Array  # (..., 3) about each of the sensor's axes, or one number for all
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
-    misalignment_sigma: Array = 0.0  # (...) what is believed of it, each axis [rad]: for filters, as a bias
+    bias_sigma: Array = 0.0  # (...) what is believed of it, each axis [rad]: for filters, as a bias
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
     max_rate_deg_s: Array = np.inf  # (...)
     sun_exclusion_deg: Array = 0.0  # (...)
@@ -70,7 +70,7 @@ class StarTracker:
             sun_exclusion_deg=between("sun_exclusion_deg", self.sun_exclusion_deg, 0.0, 180.0),
             earth_exclusion_deg=between("earth_exclusion_deg", self.earth_exclusion_deg, -180.0, 180.0),
             moon_exclusion_deg=between("moon_exclusion_deg", self.moon_exclusion_deg, 0.0, 180.0),
-            misalignment_sigma=check.non_negative("misalignment_sigma", self.misalignment_sigma),
+            bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
             _q_BS=q_BS,
             _sigma=ARCSEC * sigma,
             _H=mounting.sensitivity(q_BS, np.zeros(3)),
@@ -177,7 +177,7 @@ class StarTrackerPart(MountedSensorPart):
         return StarTracker(
             rate_hz=self.rate,
             q_BS=self.q_BS,
-            misalignment_sigma=ARCSEC * np.asarray(self.misalignment_arcsec),
+            bias_sigma=ARCSEC * np.asarray(self.misalignment_arcsec),
             sigma_arcsec=np.stack(np.broadcast_arrays(cross, cross, roll), axis=-1),
             sun_exclusion_deg=self.sun_exclusion_deg,
             earth_exclusion_deg=-180.0 if self.earth_exclusion_deg is None else self.earth_exclusion_deg,

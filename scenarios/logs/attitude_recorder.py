@@ -14,7 +14,7 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.extra_states import ResidualDipole
+from gnc.estimators.extra_states import ResidualDipole, SensorBias
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
@@ -98,7 +98,9 @@ class AttitudeRecorder(LogRecorder):
         """Return the filter with its start as it is, and where everything is in the log."""
         field = {"field": names("field", 3)} if self._extra(ResidualDipole) else {}
         belief = Belief(*(np.asarray(part)[0] for part in self._first))
-        start = {"t": 0.0, "q_IB": belief.q_IB, "P_B": belief.P_B, "C": belief.C}
+        biases = [extra.size for extra in self._filter.extras if isinstance(extra, SensorBias)]
+        known = len(belief.C) - sum(biases)  # replay estimates no bias of sensors by this filter; they stand last
+        start = {"t": 0.0, "q_IB": belief.q_IB, "P_B": belief.P_B, "C": belief.C[:known, :known]}
         return {
             "log": {"step_s": self.rows.h},
             "filter": self._filter_config(belief.C),

@@ -20,7 +20,8 @@ def doubts(mission: Mission) -> list[str]:
 def _of_box(craft: Any) -> list[str]:
     """Compare inertia with the box: J_xx = m (y^2 + z^2)/12 if filled evenly, three times that in the corners."""
     size, J = np.asarray(getattr(craft, "size_m", np.nan)), np.asarray(getattr(craft, "J_kgm2", np.nan))
-    if size.shape != (3,) or J.shape != (3, 3) or not np.all(size > 0.0):
+    stated = {"size_m", "J_kgm2"} <= craft.model_fields_set
+    if not stated or size.shape != (3,) or J.shape != (3, 3) or not np.all(size > 0.0):
         return []
     square = size**2
     per_mass = (square.sum() - square) / 12.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.draws import column
+from gnc.batch import batched
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Sighting, Vantage
 from gnc.typing import Array
@@ -21,11 +21,11 @@ def measured(sensor: Any, part: Any, sky: Any, own: int, other: int | None, torq
     `torquers` is the place of torquers among the own actuators, which a magnetometer may feel.
     """
     walk, first = walk_of(sensor), sensor.noise_size
-    felt = 1e-9 * column(getattr(part, "interference_nT_Am2", 0.0))
+    felt = 1e-9 * np.asarray(getattr(part, "interference_nT_Am2", 0.0))
     feels = torquers is not None and np.any(felt)
 
     def of_own(x: tuple[Any, ...], t: Any, noise: Array) -> Any:
-        changes = {"bias": sensor.bias + felt * x[own].effectors[torquers][..., :3]} if feels else {}
+        changes = {"bias": _interfered(sensor.bias, felt, x[own].effectors[torquers][..., :3])} if feels else {}
         if walk:
             so_far, noise = noise[..., first:], noise[..., :first]
             changes = {"bias": sensor.advance_bias(sensor.bias, so_far, part.interval_s)}
@@ -41,6 +41,12 @@ def measured(sensor: Any, part: Any, sky: Any, own: int, other: int | None, torq
 
     how = of_own if other is None else of_other
     return _silent(how, part.outages_s) if part.outages_s else how
+
+
+@batched("(3),(),(3)->(3)")
+def _interfered(bias, felt, dipole_Am2):
+    """Return the bias of a magnetometer that feels torquers."""
+    return bias + felt * dipole_Am2
 
 
 def _silent(how: Measure, outages_s: tuple[tuple[float, float], ...]) -> Measure:

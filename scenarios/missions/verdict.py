@@ -13,6 +13,7 @@ from gnc.expression import parse
 from gnc.notebook import table
 from gnc.scenarios.missions.build import at
 from gnc.scenarios.missions.doubts import doubts
+from gnc.scenarios.missions.hints import hints
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from gnc.labelled import Signals
 
 NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
-NIS_ALARM = 2.0  # factor by which the mean NIS of a sensor may be off before it is told
-BUSY = 0.2  # share of the time that actuators may be at a limit before it is told
-REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
 
 
 @dataclass(repr=False)
@@ -87,8 +85,7 @@ def judge(
     verdict.checks = [*tally.checks, *(verdict.checks or [NOTHING])]
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
-    verdict.hints = doubts(mission) + _hints(verdict.measurements, flight) + _never_entered(mission, flight, modes)
-    verdict.hints += _at_limits(mission, flight)
+    verdict.hints = doubts(mission) + hints(mission, flight, verdict.measurements, modes, judged.kept)
     return verdict
 
 
@@ -139,93 +136,3 @@ def _measurements(mission: Mission, flight: Signals) -> dict[str, tuple[int, int
             due = (int(last / part.interval_s + 1e-9) + 1 if last >= 0.0 else 0) * flight.sizes["trial"]
             counts[name] = int(used), int(refused), max(int(due - used - refused), 0)
     return counts
-
-
-def _hints(measurements: Mapping[str, tuple[int, int, int]], flight: Signals) -> list[str]:
-    """Say which sensors the gate shuts out or that never measured, whose noise is misjudged, and what was recovered."""
-    hints = []
-    for name, (used, refused, _) in measurements.items():
-        if shut := _shut_out(flight, name):
-            hints.append(
-                f"{name}: the gate refused more than {100.0 * REFUSED:.0f} % of its measurements in {shut} of "
-                f"{flight.sizes['trial']} trials; the filter is too sure of itself: more process noise "
-                "(torque_psd_Nm2s), or a larger sigma under [software.*.sensors]"
-            )
-        elif used + refused == 0:
-            hints.append(f"{name}: never measured anything")
-        elif (nis := _mean_nis(flight, name)) > NIS_ALARM or nis < 1.0 / NIS_ALARM:
-            hints.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: its noise or that of the process is not as believed")
-    return hints + _recovered(flight) + _run_dry(flight)
-
-
-def _at_limits(mission: Mission, flight: Signals) -> list[str]:
-    """Say which wheels and thrusters were asked for all they can make, or more, for much of the time."""
-    hints = []
-    for craft, section in mission.craft.items():
-        for key, part in section.actuators.items():
-            whole = part.kind_name() == "thrusters" and getattr(part, "modulation", "") == "pulse-width"
-            limits = {"torque_Nm": getattr(part, "torque_limit_Nm", None), "on": 1.0 if whole else None}
-            limits["momentum_Nms"] = getattr(part, "momentum_limit_Nms", None)
-            for what, limit in limits.items():
-                name = f"{craft}.{key}.{what}"
-                if limit is None or name not in flight:
-                    continue
-                busy = np.mean(np.any(abs(flight[name].values) >= 0.999 * limit, axis=-1), axis=1) > BUSY
-                if busy.any():
-                    which = {"on": "thrust", "torque_Nm": "torque", "momentum_Nms": "momentum"}[what]
-                    trials = f"in {int(busy.sum())} of {len(busy)} trials"
-                    hints.append(f"{craft}.{key}: at the limit of {which} for over {BUSY:.0%} of the time {trials}")
-    return hints
-
-
-def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Name the modes of the file that no trial was in, nor in any of their legs, when signals were kept."""
-    hints = []
-    for craft, names in modes.items():
-        if len(names) > 1 and f"{craft}.mode" in flight:
-            visited = np.unique(flight[f"{craft}.mode"].values)
-            software = mission.software[craft]
-            never = (name for name in software.modes if not set(software.places[name]) & set(visited))
-            hints += [f"{craft}: no trial was ever in mode {name}" for name in never]
-    return hints
-
-
-def _run_dry(flight: Signals) -> list[str]:
-    """Say which tanks were empty, in how many trials, and since when."""
-    hints = []
-    for name in (str(key) for key in flight.data_vars if str(key).endswith(".propellant_kg")):
-        empty = flight[name].values <= 1e-9  # rounding
-        if empty.any():
-            first = float(flight["time"].values[np.argmax(empty.any(axis=0))])
-            trials = f"in {int(empty.any(axis=1).sum())} of {len(empty)} trials"
-            hints.append(f"{name.removesuffix('.propellant_kg')}: out of propellant {trials}, first at {first:g} s")
-    return hints
-
-
-def _shut_out(flight: Signals, name: str) -> int:
-    """Return in how many trials the gate shuts a sensor out."""
-    used, refused = (flight[f"{name}.{what}"].values[:, -1] for what in ("used", "refused"))
-    return int(np.sum(refused > REFUSED * (used + refused)))
-
-
-def _mean_nis(flight: Signals, name: str) -> float:
-    """Return the mean normalised innovation of a sensor over its dimension; 1 where none was kept."""
-    if f"{name}.nis" not in flight:
-        return 1.0
-    values = flight[f"{name}.nis"].values
-    return float(np.nanmean(values)) if np.isfinite(values).any() else 1.0
-
-
-def _recovered(flight: Signals) -> list[str]:
-    """Say how often filters had to recover: their models and the sensors contradict each other."""
-    hints = []
-    for name in flight.data_vars:
-        if not str(name).endswith(".recoveries"):
-            continue
-        count = np.nan_to_num(flight[name].values[:, -1])
-        if count.sum() > 0.0:
-            craft = str(name).removesuffix(".recoveries")
-            hints.append(
-                f"{craft}: its filter recovered {int(count.sum())} times, in {int((count > 0.0).sum())} trials"
-            )
-    return hints

@@ -229,7 +229,7 @@ def test_a_start_without_a_pose_is_refused():
 def test_a_tracker_mounted_askew_leaves_the_filter_honest_if_its_misalignment_is_a_state() -> None:
     # False alarm 0.1 %; without the state the filter takes the tracker's tilt for the truth.
     trials, tilt = 200, 1e-3
-    tracker = StarTracker(rate_hz=1.0, sigma_arcsec=60.0, misalignment_sigma=tilt)
+    tracker = StarTracker(rate_hz=1.0, sigma_arcsec=60.0, bias_sigma=tilt)
     askew = replace(tracker, misalignment=tilt * noise.normal(61, trials, "tilt", 3))
     truth = PoseState(*(np.tile(x, (trials, 1)) for x in (np.eye(8)[0], np.zeros(6))))
     off, C = 0.01 * noise.normal(61, trials, "start", 12), 1e-4 * np.eye(12)

@@ -24,6 +24,13 @@ CASES = {
     "lqr": [*POINTING, f'{LAW}={{kind = "lqr"}}'],
     "fast wheels": [*POINTING, f"{WHEELS}.start_Nms=1", f"{WHEELS}.momentum_limit_Nms=3"],  # needs substeps
     "a late sensor": ["run.duration_s=5", "craft.sat.sensors.sun_sensor.latency_s=0.3"],
+    "biases, torquers and the Earth's light felt": [
+        "run.duration_s=10",
+        'craft.sat.sensors.magnetometer={kind = "magnetometer", bias_nT = 200.0, interference_nT_Am2 = 100.0}',
+        'craft.sat.sensors.sun_sensor={kind = "coarse-sun-sensor", albedo = 0.3}',
+        'craft.sat.actuators.rods={kind = "magnetorquers"}',
+        "software.sat.modes.nadir.unload=rods",
+    ],
     "orthogonal wheels": [*POINTING, f"{WHEELS}.axes=[[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]"],
     "two modes": [
         *POINTING,

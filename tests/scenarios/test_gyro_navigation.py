@@ -65,7 +65,7 @@ def test_the_true_bias_is_a_random_walk_also_under_faults():
             {
                 "run": {"duration_s": 600.0, "record_s": 600.0},
                 "craft": {"sat": {"kind": "rigid", **rest}},
-                "software": {"sat": {"navigation": {"kind": "gyro-mekf", "bias_sigma_deg_s": 0.1}}},
+                "software": {"sat": {"navigation": {"kind": "gyro-mekf"}, "sensors": {"gyro": {"bias_deg_s": 0.1}}}},
                 "faults": {"one": fault} if fault else {},
             }
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -196,9 +196,9 @@ def resolve(name: str, there: Any, craft: Any) -> str:
     raise InputError(f"{name}: there is no such signal; {hint}gnc show --signals lists them")
 
 
-def no_data(name: str, bound: Any) -> Check:
+def no_data(name: str, bound: Any, relation: Literal["<=", ">=", "in"] = "<=") -> Check:
     """Return the check of a requirement that found nothing to judge: it fails."""
-    return Check(name, float("nan"), bound, False, "<=", "no data")
+    return Check(name, float("nan"), bound, False, relation, "no data")
 
 
 def without_numbers(mission: Any, flight: Signals, modes: Mapping[str, Sequence[str]]) -> dict[int, str]:

@@ -120,11 +120,10 @@ class StatisticPart(RequirementPart):
 
     def _check(self, title: str, value: float, note: str) -> Check:
         low, high = self.at_least, self.at_most
-        if np.isnan(value):
-            return no_data(title, high if low is None else low if high is None else (low, high))
         if low is not None and high is not None:
-            return within(title, value, low, high, note)
-        return at_most(title, value, high, note) if low is None else at_least(title, value, low, note)  # type: ignore[arg-type]
+            return no_data(title, (low, high)) if np.isnan(value) else within(title, value, low, high, note)
+        check = at_most(title, value, high, note) if low is None else at_least(title, value, low, note)  # type: ignore[arg-type]
+        return no_data(title, check.bound, check.relation) if np.isnan(value) else check
 
     def _keeps(self, alone: Array) -> Mask:
         """Tell which trials keep the bound by themselves; one without data does not."""

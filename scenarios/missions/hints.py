@@ -1,0 +1,160 @@
+"""Hints of a verdict: what a reader should know of a flight although no requirement asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gnc.scenarios.missions.mission import Mission
+from gnc.typing import Mask
+
+if TYPE_CHECKING:
+    from gnc.labelled import Signals
+
+OFF = 2.0  # factor by which the mean NIS of a sensor, or a NEES, may be off before it is told
+BUSY = 0.2  # share of the time that actuators may be at a limit before it is told
+REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
+
+
+def hints(
+    mission: Mission,
+    flight: Signals,
+    measurements: Mapping[str, tuple[int, int, int]],
+    modes: Mapping[str, Sequence[str]],
+    kept: Mask,
+) -> list[str]:
+    """Return all that is told of a flight, in the order of the table."""
+    told = (
+        _diverged(mission, flight)
+        + _of_sensors(mission, flight, measurements)
+        + _dishonest(mission, flight, kept)
+        + _recovered(flight)
+    )
+    return told + _run_dry(flight) + _never_entered(mission, flight, modes) + _at_limits(mission, flight)
+
+
+def _diverged(mission: Mission, flight: Signals) -> list[str]:
+    """Say what most often makes a truth lose its numbers."""
+    run, hints = mission.run, []
+    for craft in mission.craft:
+        name = f"{craft}.q_IB"
+        if name in flight and not np.isfinite(flight[name].values).all():
+            steps = f"steps of truth_step_s = {run.truth_step_s:g}"
+            if craft in mission.software:
+                steps += f", or rate_hz = {mission.software[craft].rate_hz:g} of commands,"
+            hints.append(f"{craft}: {steps} may be too slow for its gains, springs and stops: go faster, or softer")
+    return hints
+
+
+def _of_sensors(mission: Mission, flight: Signals, measurements: Mapping[str, tuple[int, int, int]]) -> list[str]:
+    """Say which sensors the gate shuts out, which never measured, and whose noise is misjudged."""
+    hints = []
+    for name, (used, refused, _) in measurements.items():
+        if shut := _shut_out(flight, name):
+            hints.append(
+                f"{name}: the gate refused more than {100.0 * REFUSED:.0f} % of its measurements in {shut} of "
+                f"{flight.sizes['trial']} trials; {_remedy(mission, name, sure=True)}"
+            )
+        elif used + refused == 0:
+            hints.append(f"{name}: never measured anything")
+        elif (nis := _mean_nis(flight, name)) > OFF or nis < 1.0 / OFF:
+            hints.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: {_remedy(mission, name, sure=nis > 1.0)}")
+    return hints
+
+
+def _dishonest(mission: Mission, flight: Signals, kept: Mask) -> list[str]:
+    """Say which filters err by far more, or far less, than they believe, in the second half of the flight."""
+    hints = []
+    for name in map(str, flight.data_vars):
+        nominal = float(flight[name].attrs.get("nominal", np.nan))
+        values = flight[name].values[kept, flight.sizes["time"] // 2 :] if nominal > 0.0 else np.empty(0)
+        if not np.isfinite(values).any() or 1.0 / OFF <= (mean := float(np.nanmean(values)) / nominal) <= OFF:
+            continue
+        hints.append(f"{name}: {mean * nominal:.3g} of {nominal:g} in the mean: {_remedy(mission, name, mean > 1.0)}")
+    return hints
+
+
+def _remedy(mission: Mission, name: str, sure: bool) -> str:
+    """Say what makes a filter honest again, by the fields that it has; `name` begins with the craft's."""
+    craft, way = name.partition(".")[0], ("more", "larger") if sure else ("less", "smaller")
+    fields = type(mission.software[craft].navigation).model_fields if craft in mission.software else {}
+    noises = ", ".join(field for field in fields if field.endswith(("psd_Nm2s", "psd_N2s")))
+    noise = f"{way[0]} process noise ({noises}), or " if noises else ""
+    unknown = "; gnc show lists what it takes for perfect" if sure else ""
+    temper = "sure of itself" if sure else "cautious"
+    return f"the filter is too {temper}: {noise}{way[1]} sigmas under [software.*.sensors]{unknown}"
+
+
+def _at_limits(mission: Mission, flight: Signals) -> list[str]:
+    """Say which wheels and thrusters were asked for all they can make, or more, for much of the time."""
+    hints = []
+    for craft, section in mission.craft.items():
+        for key, part in section.actuators.items():
+            whole = part.kind_name() == "thrusters" and getattr(part, "modulation", "") == "pulse-width"
+            limits = {"torque_Nm": getattr(part, "torque_limit_Nm", None), "on": 1.0 if whole else None}
+            limits["momentum_Nms"] = getattr(part, "momentum_limit_Nms", None)
+            for what, limit in limits.items():
+                name = f"{craft}.{key}.{what}"
+                if limit is None or name not in flight:
+                    continue
+                busy = np.mean(np.any(abs(flight[name].values) >= 0.999 * limit, axis=-1), axis=1) > BUSY
+                if busy.any():
+                    which = {"on": "thrust", "torque_Nm": "torque", "momentum_Nms": "momentum"}[what]
+                    trials = f"in {int(busy.sum())} of {len(busy)} trials"
+                    hints.append(f"{craft}.{key}: at the limit of {which} for over {BUSY:.0%} of the time {trials}")
+    return hints
+
+
+def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name the modes of the file that no trial was in, nor in any of their legs, when signals were kept."""
+    hints = []
+    for craft, names in modes.items():
+        if len(names) > 1 and f"{craft}.mode" in flight:
+            visited = np.unique(flight[f"{craft}.mode"].values)
+            software = mission.software[craft]
+            never = (name for name in software.modes if not set(software.places[name]) & set(visited))
+            hints += [f"{craft}: no trial was ever in mode {name}" for name in never]
+    return hints
+
+
+def _run_dry(flight: Signals) -> list[str]:
+    """Say which tanks were empty, in how many trials, and since when."""
+    hints = []
+    for name in (str(key) for key in flight.data_vars if str(key).endswith(".propellant_kg")):
+        empty = flight[name].values <= 1e-9  # rounding
+        if empty.any():
+            first = float(flight["time"].values[np.argmax(empty.any(axis=0))])
+            trials = f"in {int(empty.any(axis=1).sum())} of {len(empty)} trials"
+            hints.append(f"{name.removesuffix('.propellant_kg')}: out of propellant {trials}, first at {first:g} s")
+    return hints
+
+
+def _shut_out(flight: Signals, name: str) -> int:
+    """Return in how many trials the gate shuts a sensor out."""
+    used, refused = (flight[f"{name}.{what}"].values[:, -1] for what in ("used", "refused"))
+    return int(np.sum(refused > REFUSED * (used + refused)))
+
+
+def _mean_nis(flight: Signals, name: str) -> float:
+    """Return the mean normalised innovation of a sensor over its dimension; 1 where none was kept."""
+    if f"{name}.nis" not in flight:
+        return 1.0
+    values = flight[f"{name}.nis"].values
+    return float(np.nanmean(values)) if np.isfinite(values).any() else 1.0
+
+
+def _recovered(flight: Signals) -> list[str]:
+    """Say how often filters had to recover: their models and the sensors contradict each other."""
+    hints = []
+    for name in flight.data_vars:
+        if not str(name).endswith(".recoveries"):
+            continue
+        count = np.nan_to_num(flight[name].values[:, -1])
+        if count.sum() > 0.0:
+            craft = str(name).removesuffix(".recoveries")
+            hints.append(
+                f"{craft}: its filter recovered {int(count.sum())} times, in {int((count > 0.0).sum())} trials"
+            )
+    return hints
