@@ -18,7 +18,7 @@ def covariance(
     name: Name,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(min=0, help="In place of the file's.")] = None,
-    flights: Annotated[int, typer.Option(min=1, help="Typical flights at most; 4 are needed if not linear.")] = 40,
+    flights: Annotated[int, typer.Option(min=1, help="Typical flights at most; 4 are needed.")] = 40,
     at: Annotated[str | None, typer.Option(help="Times of the table [s], commas between; by default the end.")] = None,
     verify: Annotated[int, typer.Option(min=0, help="Trials of Monte Carlo to compare with.")] = 0,
     rare: Annotated[str | None, typer.Option(help="A requirement: its probability of failure, however small.")] = None,
