@@ -65,7 +65,8 @@ def predictions(lincov: Covariance, derivatives: bool = True) -> tuple[list[Pred
         if window is not None and isinstance(part, StatisticPart):
             own = lincov.within(window, window.signals[0])
             budget = own.budget(window.signals[0], window.times)
-            if part.signal in (window.signals[0], window.signals[0].split(".")[-1]) and PERCENTILE.match(part.statistic):
+            plain = part.signal in (window.signals[0], window.signals[0].split(".")[-1])
+            if plain and PERCENTILE.match(part.statistic):
                 mixed = lincov.mixture(window, window.signals[0])
                 value = statistic(part.statistic)(np.linalg.norm(mixed, axis=1)) if len(mixed) else value
             slopes = _derivatives(own, part, window, numbers, value)
