@@ -44,6 +44,10 @@ def covariance(
     for option, asked in (("--rare", rare), ("--sobol", sobol)):
         if asked is not None and asked not in mission.requirements:
             raise InputError(f"{option} {asked}: no such requirement; there are {', '.join(mission.requirements)}")
+    if rare is not None:
+        tail.bound_of(mission, rare)
+    if sobol is not None:
+        tail.refuse_without_numbers(mission, sobol)
     folder = out or Path("out", "covariance", mission.name)
     times = _times(at, mission.run.duration_s)
     with progress.bar(f"covariance of {mission.name}") as moved:

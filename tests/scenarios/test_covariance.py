@@ -229,11 +229,15 @@ def test_a_sweep_goes_on_where_it_was(tmp_path, capsys):
     assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "points").iterdir()}
 
 
-@pytest.mark.parametrize("option", ["--rare", "--sobol"])
-def test_a_requirement_that_is_not_there_is_one_line_before_anything_flies(option, tmp_path, capsys) -> None:
-    assert main(["covariance", "pointing", option, "nothing", "--out", str(tmp_path / "out")]) == 2
+ASKED = {("--rare", "nothing"): "no such requirement; there are lost", ("--rare", "lost"): "takes a requirement of"}
+ASKED |= {("--sobol", name): told for (_, name), told in ASKED.items()}
+
+
+@pytest.mark.parametrize(("option", "name"), ASKED)
+def test_a_requirement_that_does_not_do_is_one_line_before_anything_flies(option, name, tmp_path, capsys) -> None:
+    assert main(["covariance", "pointing", option, name, "--out", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err
-    assert f"{option} nothing: no such requirement; there are lost" in told and told.count("\n") == 1
+    assert f"{option} {name}: {ASKED[option, name]}" in told and told.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
