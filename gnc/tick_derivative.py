@@ -26,7 +26,7 @@ from gnc.trees import leaves
 if TYPE_CHECKING:
     pass
 
-STEP = 1e-4  # of differences of a part in Python, relative to the array that is changed
+STEP = 1e-3  # of differences of a part in Python, relative to the array that is changed
 STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))  # of fourth order, over 12 steps
 
 Slopes = Callable[[Input], np.ndarray | None]

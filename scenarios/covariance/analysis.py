@@ -24,6 +24,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from gnc.blame import blamed
 from gnc.errors import InputError
@@ -40,9 +41,11 @@ from gnc.typing import Array, Mask
 
 LINEAR = 0.1  # of the total sigma, by which +-1 sigma of a draw may miss its linear prediction
 STANDS = 0.02  # relative standard error of sigma at which no more flights are needed
-MOST = 40  # flights
+LEAST, MOST = 4, 40  # flights
+ONE_SIGMA = 0.8413447  # of the normal distribution: the probability to be less than 1 sigma above the mean
 QUIET = 400  # trials without noise, at least four for every number that is drawn
 SAMPLES = 60  # trials sampled about each flight
+MIXED = 1_000_000  # values of a signal with noise, from which a percentile over trials and times is taken
 NOT_LINEAR = "draws, not linear"
 
 
@@ -171,14 +174,38 @@ class Covariance:
             values = np.array(data[name].values, float)
             noise = [f.samples[name].values - f.nominal[name].reshape(values.shape[1:]) for f in self.flights]
             changes = np.array(noise)[flight, sample[:, None], k].reshape(*values.shape[:2], -1)
-            scale, companion = np.ones(1), self.companion(name)
-            if companion:
-                with np.errstate(all="ignore"):
-                    believed = np.array([f.nominal[companion] for f in self.flights])[flight, k]
-                    scale = self.quiet.of(companion) / believed
-                scale = np.where(np.isfinite(scale), scale, 1.0)
-            data[name] = (data[name].dims, values + (scale * changes).reshape(values.shape), data[name].attrs)
+            scaled = self._noise_over(name, flight) * changes
+            data[name] = (data[name].dims, values + scaled.reshape(values.shape), data[name].attrs)
         return data
+
+    def _noise_over(self, signal: str, flight: Any) -> Array:
+        """Return how much larger (trials, times, size) noise is believed in trials than in flights (trials, times)."""
+        companion = self.companion(signal)
+        if not companion:
+            return np.ones(1)
+        with np.errstate(all="ignore"):
+            known = np.array([f.nominal[companion] for f in self.flights])[flight, np.arange(len(self.time))]
+            scale = self.quiet.of(companion) / known
+        return np.where(np.isfinite(scale), scale, 1.0)
+
+    def mixture(self, window: Window, signal: str) -> Array:
+        """Return values (numbers, size) of a signal over trials and times that count, with all noise it may have there.
+
+        Noise about a trial is Gaussian with the covariance of a flight, as large as believed: as many values of it as
+        are wanted, where `sampled` has one course of it for each trial.
+        """
+        rng, y = np.random.default_rng([self.seed, 28]), self.quiet.of(signal)
+        flight = self._in_the_same_mode(rng.integers(len(self.flights), size=len(y)))
+        none = np.zeros((*y.shape[1:], y.shape[2]))
+        noise = [sum(map(np.nan_to_num, f.noise.get(signal, {}).values()), start=none) for f in self.flights]
+        values, vectors = np.linalg.eigh(np.array(noise))
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+        trial, k = np.nonzero(window.counted(self.quiet.signals) & np.isfinite(y).all(axis=2))
+        times = max(1, MIXED // max(1, len(trial)))
+        scale = np.broadcast_to(self._noise_over(signal, flight), y.shape)[trial, k]
+        u = rng.standard_normal((len(trial), times, y.shape[2]))
+        drawn = u @ np.swapaxes(roots[flight[trial, k], k], 1, 2)
+        return (y[trial, k][:, None] + scale[:, None] * drawn).reshape(-1, y.shape[2])
 
     def _in_the_same_mode(self, first: Any) -> Any:
         """Return for trials and times the flight of each trial, or the next that is then in the modes of the trial."""
@@ -244,18 +271,23 @@ class Covariance:
         return {name: 100.0 * value / total if total > 0.0 else 0.0 for name, value in parts.items()}
 
     def standard_error(self) -> float:
-        """Return the largest relative error of a sigma over a window: of flights, by leaving one out, and of trials."""
+        """Return the largest relative error of a sigma over a window: of flights, by leaving one out, and of trials.
+
+        Few flights may be alike by chance: their spread counts as that of Student's distribution.
+        """
         n, worst = len(self.flights), 0.0
+        few = float(student.ppf(ONE_SIGMA, n - 1)) if n > 1 else 1.0
         for window, signal in self.errors:
             own = self.within(window, signal)
             left = [own.flights[:i] + own.flights[i + 1 :] for i in range(n)] if n > 1 else [own.flights]
-            sigmas = np.sqrt([np.trace(own.total(signal, f)[window.times].mean(axis=0)) for f in left])
-            if not sigmas.mean() > 0.0:
+            sigmas = np.sqrt([np.diagonal(own.total(signal, f)[window.times].mean(axis=0)) for f in left])
+            middle, large = sigmas.mean(axis=0), sigmas.mean(axis=0) > 1e-3 * sigmas.max()
+            if not large.any():
                 continue
-            spread = np.sqrt((n - 1.0) / n * np.square(sigmas - sigmas.mean()).sum()) / sigmas.mean()
-            rest = np.square(own.quiet.fit(signal)[1][:, window.times]).sum(axis=2).mean(axis=1)
-            trials = rest.std() / np.sqrt(len(rest)) / (2.0 * sigmas.mean() ** 2)
-            worst = max(worst, float(np.hypot(spread, trials)))
+            spread = few * np.sqrt((n - 1.0) / n * np.square(sigmas - middle).sum(axis=0))[large] / middle[large]
+            rest = np.square(own.quiet.fit(signal)[1][:, window.times]).mean(axis=1)[:, large]
+            trials = rest.std(axis=0) / np.sqrt(len(rest)) / (2.0 * middle[large] ** 2)
+            worst = max(worst, float(np.hypot(spread, trials).max()))
         return worst
 
 
@@ -349,7 +381,7 @@ def covariance(
         (first,) = mapped(partial(_one, mission, seed), [0])
         lincov = Covariance(mission, seed, [first], quiet_trials(mission, first, seed))
         lincov.linearity = _linearity(lincov)
-        least = min(most, 4 if lincov.nonlinear else 2)
+        least = min(most, LEAST)
         while first.parts and len(lincov.flights) < most:
             known = len(lincov.flights)
             for flight in mapped(

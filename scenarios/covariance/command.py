@@ -18,7 +18,7 @@ def covariance(
     name: Name,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(min=0, help="In place of the file's.")] = None,
-    flights: Annotated[int, typer.Option(min=1, help="Typical flights at most; 4 are needed if not linear.")] = 40,
+    flights: Annotated[int, typer.Option(min=1, help="Typical flights at most; 4 are needed.")] = 40,
     at: Annotated[str | None, typer.Option(help="Times of the table [s], commas between; by default the end.")] = None,
     verify: Annotated[int, typer.Option(min=0, help="Trials of Monte Carlo to compare with.")] = 0,
     rare: Annotated[str | None, typer.Option(help="A requirement: its probability of failure, however small.")] = None,
@@ -44,6 +44,10 @@ def covariance(
     for option, asked in (("--rare", rare), ("--sobol", sobol)):
         if asked is not None and asked not in mission.requirements:
             raise InputError(f"{option} {asked}: no such requirement; there are {', '.join(mission.requirements)}")
+    if rare is not None:
+        tail.bound_of(mission, rare)
+    if sobol is not None:
+        tail.refuse_without_numbers(mission, sobol)
     folder = out or Path("out", "covariance", mission.name)
     times = _times(at, mission.run.duration_s)
     with progress.bar(f"covariance of {mission.name}") as moved:

@@ -24,6 +24,7 @@ from gnc.typing import Array
 SCALE = 0.05  # by which a source is made larger and smaller
 DRAWS = 400  # Gaussian numbers at every time
 PROPORTIONAL = 3e-3  # by which the effect of a number that is 1 % larger may miss 1 %
+PERCENTILE = re.compile(r"p\d")
 FIELD = re.compile(r"sigma|error|size|bias|percent|misalign|noise|walk|scale|dipole|momentum|start|spread")
 
 
@@ -64,6 +65,10 @@ def predictions(lincov: Covariance, derivatives: bool = True) -> tuple[list[Pred
         if window is not None and isinstance(part, StatisticPart):
             own = lincov.within(window, window.signals[0])
             budget = own.budget(window.signals[0], window.times)
+            plain = part.signal in (window.signals[0], window.signals[0].split(".")[-1])
+            if plain and PERCENTILE.match(part.statistic):
+                mixed = lincov.mixture(window, window.signals[0])
+                value = statistic(part.statistic)(np.linalg.norm(mixed, axis=1)) if len(mixed) else value
             slopes = _derivatives(own, part, window, numbers, value)
         asked &= bool(np.isfinite(value))
         share, low, high = wilson(good, n) if asked else (np.nan, np.nan, np.nan)

@@ -20,6 +20,7 @@ from gnc.errors import InputError
 from gnc.scenarios.covariance.analysis import Covariance
 from gnc.scenarios.covariance.directions import TypicalFlight
 from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.requirements.statistic import StatisticPart
 from gnc.scenarios.missions.verdict import judge
 from gnc.typing import Array, Mask
 
@@ -79,15 +80,28 @@ class ShiftedDraws(Draws):
         return x
 
 
+def bound_of(mission: Mission, requirement: str) -> float:
+    """Return what the signal of a requirement may be at most."""
+    bound = getattr(mission.requirements[requirement], "at_most", None)
+    if bound is None or not isinstance(mission.requirements[requirement], StatisticPart):
+        raise InputError(f"--rare {requirement}: takes a requirement of a signal with at_most")
+    return float(bound)
+
+
+def refuse_without_numbers(mission: Mission, requirement: str) -> None:
+    """Refuse a requirement that has no number in every trial, whose variance could be shared out."""
+    if not isinstance(mission.requirements[requirement], StatisticPart):
+        raise InputError(f"--sobol {requirement}: takes a requirement of a signal")
+
+
 def direction(lincov: Covariance, requirement: str) -> tuple[dict[str, Array], float]:
     """Return the direction of what is drawn by which an error reaches the bound of a requirement first, and how far.
 
     At the time and in the component in which draws matter most: b is the mean of u.x among trials at the bound.
     """
-    part, window = lincov.mission.requirements.get(requirement), lincov.windows.get(requirement)
-    bound = getattr(part, "at_most", None)
-    if window is None or bound is None:
-        raise InputError(f"--rare {requirement}: takes a requirement of a signal with at_most, and data")
+    bound, window = bound_of(lincov.mission, requirement), lincov.windows.get(requirement)
+    if window is None:
+        raise InputError(f"--rare {requirement}: no flight has data for it")
     signal, parts = window.signals[0], lincov.flights[0].parts
     slopes, total = lincov.quiet.fit(signal)[0][window.times], lincov.total(signal)[window.times]
     values, vectors = np.linalg.eigh(np.nan_to_num(slopes @ np.swapaxes(slopes, 1, 2)))
@@ -96,7 +110,7 @@ def direction(lincov: Covariance, requirement: str) -> tuple[dict[str, Array], f
     size, sigma = float(np.linalg.norm(gradient)), float(np.sqrt(vectors[t, :, -1] @ total[t] @ vectors[t, :, -1]))
     if not size > 0.0:
         raise InputError(f"--rare {requirement}: nothing that is drawn before the flight moves its signal")
-    return {name: gradient[part] / size for name, part in parts.items()}, float(bound) * size / sigma**2
+    return {name: gradient[part] / size for name, part in parts.items()}, bound * size / sigma**2
 
 
 def rare(lincov: Covariance, requirement: str, trials: int, chunk: int = 1000) -> Rare:
