@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 TIME = re.compile(r"t|time|ts|stamp|timestamp|epoch|seconds|secs|(seconds|time|t)_?elapsed|elapsed(_time)?", re.I)
+LOGGED = re.compile(r"(log|publish|receive|received)_?time", re.I)  # when it was written: if there is no better
 RATE = re.compile(r"(sampling|sample|data)?_?(rate|freq|frequency)(_hz)?|fs(_hz)?|f_s", re.I)
 MASK = re.compile(r"movement|moving|moves", re.I)
 TRUTH = re.compile(r"tru|ref|opt|gt|ground|vicon|mocap|rigid", re.I)
@@ -30,7 +31,7 @@ SECONDS = {"s": "s sec secs second seconds", "ms": "ms msec", "us": "us µs usec
 SUFFIX = re.compile(r"_(deg_s|dps|rad_s|m_s2|ms2|mps2|nt|ut|mg|mdps|gauss|m_s|mps|m|s|ms|us|ns)$", re.I)
 KINDS: tuple[tuple[str, str, tuple[tuple[str, float, float], ...]], ...] = (
     # by words of the name without its axis, then by the usual length of the vector: unit, lowest, highest
-    ("", r"bias|b_[aw](_|$)|user|linear", ()),  # nothing that a sensor says
+    ("", r"bias|b_[aw](_|$)|user", ()),  # nothing that a sensor says
     ("gyro", r"gyr|omega|angular|rate|rotation|(^|[_. ])[gw]($|_rs)",
      (("rad/s", 0.0, 20.0), ("deg/s", 20.0, 3e3), ("mdps", 3e3, 3e6))),
     ("accelerometer", r"acc|force|(^|[_. ])a($|_rs)", (("m/s^2", 4.0, 60.0), ("g", 0.4, 4.0), ("mg", 600.0, 6e3))),
@@ -83,11 +84,9 @@ def parsed(name: str) -> Name:
 
 def time_column(columns: Sequence[str]) -> str | None:
     """Return the column of stamps: the first that is called so; a plain one before one with an axis' letter."""
-    for name in columns:
-        text = SUFFIX.sub("", BRACKETS.sub("", name.strip().lstrip("#").strip()))
-        if TIME.fullmatch(text):
-            return name
-    return None
+    texts = [SUFFIX.sub("", BRACKETS.sub("", name.strip().lstrip("#").strip())) for name in columns]
+    found = (n for way in (TIME, LOGGED) for n, text in zip(columns, texts, strict=True) if way.fullmatch(text))
+    return next(found, None)
 
 
 def rate_of(scalars: Mapping[str, float]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,15 @@ def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None
     length = float(np.median(np.linalg.norm(values[whole], axis=1)))
     guess = {"kind": group.kind, "columns": group.columns, "norm": length, "rate_hz": rate_hz * share}
     guess |= {"scatter": _scatter(values[whole]), "stem": group.stem, "order": group.order}
-    if len(group.columns) == 4:
-        return guess | {"kind": "attitude"} if abs(length - 1.0) < 0.01 else None
+    if len(group.columns) == 4:  # one that never changes is a message without an attitude
+        turns = len(values) == 1 or (values[whole] != values[whole][0]).any()
+        return guess | {"kind": "attitude"} if abs(length - 1.0) < 0.01 and turns else None
+    if (
+        group.kind == "accelerometer"
+        and "linear" in group.stem
+        and column_names.unit_of(replace(group, unit=""), length) is None
+    ):
+        return guess | {"kind": ""}  # without gravity; that of ROS has it
     unit = column_names.unit_of(group, length)
     if unit is None and group.kind not in ("", "geodetic"):  # its name is known, and its numbers are not
         return guess | {"kind": "", "like": group.kind}

@@ -230,3 +230,23 @@ def test_a_gap_of_the_log_widens_the_covariance(log):
     told = imu.run(state, imu.samples(rows, 0), True)
     at = int(np.searchsorted(rows[:, 0], 23.0))
     assert np.trace(told.C[at + 30][:3, :3]) > 2.0 * np.trace(told.C[at - 1][:3, :3])
+
+
+def followed(m):
+    return joined([told for _, _, told in estimated(m)[1]], "q")
+
+
+@pytest.mark.parametrize("missing", [0.1, 0.3])
+def test_samples_lost_for_a_moment_of_motion_cost_a_degree_at_most(missing):
+    m = motion(seed=3)
+    kept = (m.rows[:, 0] < 20.0) | (m.rows[:, 0] > 20.0 + missing)
+    lost = m._replace(rows=m.rows[kept], q_IB=m.q_IB[kept], moves=m.moves[kept])
+    assert rms(error(followed(lost), lost.q_IB)) < 1.0
+
+
+def test_knocks_that_samples_miss_tilt_nothing():
+    m, rng = motion(seed=3), np.random.default_rng(3)
+    rows = m.rows.copy()
+    rows[rng.integers(2000, 10000, 40), 4:7] += 60.0 * rng.standard_normal((40, 3))  # one sample: 0.3 m/s nobody moved
+    knocked = m._replace(rows=rows)
+    assert rms(error(followed(knocked), m.q_IB)) < 1.0

@@ -157,3 +157,20 @@ def test_what_has_no_unit_is_listed(tmp_path, capsys):
     write_log(tmp_path / "log.csv", {"": columns})
     assert cli.main(["replay", str(tmp_path / "log.csv"), "--inspect", "--out", str(tmp_path)]) in (0, None)
     assert "spread_x" in capsys.readouterr().out
+
+
+def test_messages_of_ros_are_an_imu_without_an_attitude(tmp_path):
+    still = np.tile([0.0, 0.0, 0.0, 1.0], (len(T), 1))
+    columns = {"log_time": np.round(1e9 * T[:, 0]), "stamp": np.round(1e9 * T[:, 0])}
+    columns |= axes("orientation.{}", still, "xyzw") | axes("angular_velocity.{}", GYR)
+    config = told(tmp_path, columns | axes("linear_acceleration.{}", ACC))
+    assert (config.filter.kind, config.log.time, config.truth) == ("imu", "stamp", None)
+    assert column_names.time_column(["log_time", "x"]) == "log_time"
+
+
+def test_the_pose_that_is_no_truth_is_filtered(tmp_path):
+    poses = axes("p_{}", ACC[::10]) | axes("q_{}", M.q_IB[::10], "wxyz")
+    stamps = {"t": T[::10, 0]}
+    write_log(tmp_path / "log.h5", {"groundtruth": stamps | poses, "pose": stamps | poses})
+    config = parse(starting_config(inspected(tmp_path / "log.h5")), Replay)
+    assert (config.sensors[0].table, config.truth.table) == ("pose", "groundtruth")
