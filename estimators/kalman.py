@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import Kernel, batched, maximum, minimum, where
+from gnc.batch import Kernel, batched, maximum, minimum, precise, where
 from gnc.linalg import array, zeros
 
 Array = Any
@@ -45,6 +45,7 @@ class Innovation(NamedTuple):
 
 
 ROUNDING = 2.0**-44  # of a variance, by which it is rounded up
+ROUNDED_UP = precise(1.0 + ROUNDING, 1.0 + 2.0**-18)
 
 
 def symmetric_product(F: Array, C: Array) -> Array:
@@ -56,7 +57,7 @@ def propagated(F: Array, C: Array, moving: int) -> Array:
     """Return F C F^T over a step, the variances of the first `moving` states, which the dynamics mix, rounded up."""
     product = symmetric_product(F, C)
     for i in range(moving):
-        product[i, i] = product[i, i] * (1.0 + ROUNDING)
+        product[i, i] = product[i, i] * ROUNDED_UP
     return product
 
 

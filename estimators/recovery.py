@@ -17,13 +17,13 @@ says nothing of, counts as one that fits.
 
 from __future__ import annotations
 
-from gnc.batch import maximum, minimum, where
+from gnc.batch import maximum, minimum, precise, where
 from gnc.estimators.kalman import factor, solve
 from gnc.linalg import array, zeros
 
 FORGIVEN = 0.5  # of the time that one accepted measurement makes up for
 LEAST = 5.0  # refusals before a filter may doubt itself, whatever the rate
-CORRELATED = 1.0 + 1e-9  # square of a correlation, with round-off
+CORRELATED = precise(1.0 + 1e-9, 1.0 + 1e-4)  # square of a correlation, with round-off
 LARGEST = 1e150  # beyond, the covariance of a trial has diverged: its products would overflow
 UNSEEN, SMALLEST = 1e-9, 1e-200  # information, relative and absolute, on what no sensor has seen
 

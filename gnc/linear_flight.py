@@ -92,6 +92,7 @@ class LinearFlight:
     loop: Loop
     state: State
     slopes: RowSlopes
+    by_all: bool = False  # differentiate by numbers too that neither draws nor noise move
 
     def __post_init__(self) -> None:
         """Lay out the state."""
@@ -111,7 +112,7 @@ class LinearFlight:
         self._tangents: dict[tuple[int, bytes], _Tangent] = {}
         self.owner = self._symmetric()
         self.numbers = np.flatnonzero(self.owner == np.arange(len(self.owner)))  # places of the n numbers in slots
-        self._moving = np.any(self._start_slopes[self.numbers] != 0.0, axis=1)
+        self._moving = np.any(self._start_slopes[self.numbers] != 0.0, axis=1) | self.by_all
 
     def _symmetric(self) -> np.ndarray:
         """Return for every slot which one stands for it: of symmetric matrices the upper triangle."""

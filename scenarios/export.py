@@ -28,6 +28,9 @@ def export(
     ] = 1_000_000,
     surroundings: Annotated[str, typer.Option(help="Field, Sun and orbit: inputs, or table.")] = "inputs",
     sizes: Annotated[bool, typer.Option("--sizes/--no-sizes", help="Measure code and stack by compilers here.")] = True,
+    compare: Annotated[
+        int, typer.Option(min=0, metavar="TRIALS", help="Fly trials with it and in double precision: differences.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
     """Write flight software of a mission, or a kernel, as C99, with test vectors, a test program and its Makefile."""
@@ -45,12 +48,25 @@ def export(
         mission = read(what, settings or ())
         files = flight_code.export(mission, craft, out, surroundings == "table", sizes, **options)
         summary = {"mission": mission.name, "files": [str(file) for file in files]}
-    if as_json:
-        from gnc.scenarios import display
+        if compare:
+            from gnc.scenarios.covariance.arithmetic import compared
 
+            summary |= compared(mission, out, compare, mission.run.seed)
+    _tell(summary, as_json)
+
+
+def _tell(summary: dict[str, Any], as_json: bool) -> None:
+    from gnc.scenarios import display
+
+    if as_json:
         display.tell(summary)
-    else:
-        print("\n".join(summary["files"]))
+        return
+    print("\n".join(summary["files"]))
+    if "differences" in summary:
+        rows = [[f"{x:.6g}" if isinstance(x, float) else x for x in one.values()] for one in summary["differences"]]
+        header = ("signal", "unit", "RMS in double", "RMS of difference", "largest", "RMS by covariance")
+        lost = ", ".join(f"{len(trials)} lost in {name}" for name, trials in summary["lost"].items())
+        display.table(f"what this arithmetic changes, {summary['trials']} trials, {lost}", header, rows)
 
 
 def _export_kernel(what: str, name: str, out: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@
 from gnc.batch.assembly import Assembly
 from gnc.batch.choice import chosen, nowhere, when
 from gnc.batch.derivative import jacobian
-from gnc.batch.functions import as_numbers, copysign, maximum, minimum, where
+from gnc.batch.functions import as_numbers, copysign, maximum, minimum, precise, where
 from gnc.batch.kernel import JIT_OFF, Kernel, batched, python_part
 from gnc.batch.tangent import tangent
 
@@ -29,6 +29,7 @@ __all__ = [
     "maximum",
     "minimum",
     "nowhere",
+    "precise",
     "python_part",
     "tangent",
     "when",

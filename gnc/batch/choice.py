@@ -26,6 +26,8 @@ LONGEST_VECTOR = 16  # of constants that flight software chooses between
 
 def when(test: Any, function: Callable[..., Tree], args: tuple[Any, ...], otherwise: Tree) -> Tree:
     """Return function(*args) in the trials in which the test holds, and `otherwise` in the others."""
+    if test is np.False_:  # of one trial in Python: first, as the quickest to tell
+        return otherwise
     if not isinstance(test, Scalar):
         return otherwise if nowhere(test) else chosen(test, function(*args), otherwise)
     with inside.get().masked(test):  # type: ignore[union-attr]

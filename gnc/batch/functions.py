@@ -16,6 +16,14 @@ import numpy as np
 from gnc.batch.scalar import COMPOSITES, Operand, Scalar, is_test, operate
 
 _ZERO, _ONE = np.float64(0.0), np.float64(1.0)
+IN_SINGLE: dict[float, float] = {}  # tolerances by their value in double precision
+
+
+def precise(double: float, single: float) -> float:
+    """Return a tolerance; where kernels are written for single precision, it is another one there."""
+    if IN_SINGLE.setdefault(double, single) != single:
+        raise ValueError(f"{double} is a tolerance already")
+    return double
 
 
 def where(test: Any, a: Any, b: Any) -> Any:

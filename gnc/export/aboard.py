@@ -57,6 +57,7 @@ class Aboard:
         structs = zip((s.belief, s.command, s.memory), self._start, strict=True)
         parts = [self._parameters, *(one.flat(tree, trials) for one, tree in structs)]
         self._carrier.begin(np.ascontiguousarray(np.concatenate([*map(_padded, parts)], axis=1)))
+        self._tick, self._made = -1, np.zeros(0)
 
     def told_of(self) -> str:
         """Return who flies, and how often answers were lost."""
@@ -67,9 +68,14 @@ class Aboard:
         self, t: float, names: tuple[str, ...], commanding: bool, report: Tree, measurements: tuple[Tree, ...],
         arrived: tuple[str, ...],
     ) -> tuple[Tree, Tree, tuple[Tree, ...]]:  # fmt: skip
-        """Tell what is new; return belief, command, and innovations of the measurements that have arrived."""
+        """Tell what is new; return belief, command, and innovations of the measurements that have arrived.
+
+        A tick that cannot be recorded as it was tried is flown again: what was told once is answered again.
+        """
         told = self.told(t, names, commanding, report, measurements)
-        return self._answer(self._carrier.step(*told), arrived)
+        if told[0] != self._tick:
+            self._tick, self._made = told[0], self._carrier.step(*told)
+        return self._answer(self._made, arrived)
 
     def told(
         self, t: float, names: tuple[str, ...], commanding: bool, report: Tree, measurements: tuple[Tree, ...]
@@ -134,6 +140,11 @@ class Library:
         for craft, row in zip(self._craft, start, strict=True):
             self._library.wire_begin(craft.ctypes.data_as(ctypes.c_void_p), row.ctypes.data_as(ctypes.c_void_p))
 
+    def put(self, made: np.ndarray) -> None:
+        """Put command, belief and memory (trials, numbers), as steps return them, in the place of the trials' own."""
+        for craft, row in zip(self._craft, made, strict=True):
+            self._library.wire_put(craft.ctypes.data_as(ctypes.c_void_p), row.ctypes.data_as(ctypes.c_void_p))
+
     def step(self, tick: int, arrived: int, given: np.ndarray) -> np.ndarray:
         """Take a step of all trials."""
         made = np.empty((len(given), self._outputs))
@@ -142,6 +153,30 @@ class Library:
         error = self._library.wire_step_all(len(given), *pointers[:2], *when, pointers[2])
         if error:
             raise InputError(f"flight code: at tick {tick}: {ERRORS[error]}")
+        return made
+
+
+class Beside:
+    """Compiled flight code that flies, and another arithmetic of it beside, which begins every step where it is."""
+
+    def __init__(self, flown: Library, other: Library, numbers: int) -> None:
+        """Compare the first numbers of every step: command, belief and memory."""
+        self.flown, self.other, self.numbers = flown, other, numbers
+        self.misses: dict[int, np.ndarray] = {}  # tick -> what the other's step gave beyond that flown
+
+    def begin(self, start: np.ndarray) -> None:
+        """Begin all trials."""
+        self.flown.begin(start)
+        self.other.begin(start)
+        self._made: np.ndarray | None = None
+
+    def step(self, tick: int, arrived: int, given: np.ndarray) -> np.ndarray:
+        """Take a step of all trials."""
+        if self._made is not None:
+            self.other.put(self._made)
+        self._made = made = self.flown.step(tick, arrived, given)
+        miss = self.other.step(tick, arrived, given)[:, : self.numbers] - made[:, : self.numbers]
+        self.misses[tick] = np.nan_to_num(miss)
         return made
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gnc.batch.evaluation import constant_value
+from gnc.batch.functions import IN_SINGLE
 from gnc.batch.kernel import INLINED, Kernel, Plainly
 from gnc.batch.layout import Core, starts
 from gnc.batch.scalar import TESTS
@@ -255,12 +256,17 @@ def line(names: Sequence[str]) -> Line | None:
 
 
 def literal(x: float | bool, end: str = "") -> str:
-    """Return a constant of C with exactly this value, or the nearest in single precision (`end` is "f")."""
+    """Return a constant of C with exactly this value, or the nearest in single precision (`end` is "f").
+
+    A constant that stands for zero in a denominator does not become zero, nor a large bound infinite.
+    """
     if isinstance(x, bool):
         return "true" if x else "false"
     kind = "float" if end else "double"
-    with np.errstate(over="ignore"):
-        x = float(np.float32(x)) if end else x
+    if end and x != 0.0 and math.isfinite(x):
+        x = IN_SINGLE.get(x, x)
+        limits = np.finfo(np.float32)
+        x = float(np.float32(math.copysign(min(max(abs(x), float(limits.tiny)), float(limits.max)), x)))
     if math.isnan(x):
         return f"({kind})NAN"
     text = f"({kind})INFINITY" if math.isinf(x) else f"0.0{end}" if x == 0.0 else f"{abs(x).hex()}{end}"

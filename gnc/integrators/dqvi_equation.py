@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gnc import spatial
-from gnc.batch import Kernel, batched, where
+from gnc.batch import Kernel, batched, precise, where
 from gnc.linalg import array, block, cross, det3, identity, inv3, skew, solve3, zeros
 
 LARGEST_PHI = 0.7072  # |Phi| of a quarter turn and a little: beyond it lie other solutions than the one sought
@@ -147,6 +147,7 @@ class Newton(NamedTuple):
 
 
 USUAL = Newton()
+precise(USUAL.tolerance**2, 1e-11)
 DAMPED = tuple(2.0**-k for k in range(5))
 _newton: contextvars.ContextVar[Newton] = contextvars.ContextVar("newton", default=USUAL)
 

@@ -18,11 +18,11 @@ import math
 
 import numpy as np
 
-from gnc.batch import batched, where
+from gnc.batch import batched, precise, where
 from gnc.linalg import cross, det3, identity, mirrored, skew, solve3
 
 INVERSES, USES = 3, 2  # round-off up to 0.9 rad per step: test_newton_reaches_round_off_up_to_0_9_rad
-TOLERANCE = 1e-11  # of the balance, relative to |P| and |rho|
+BALANCED = precise(1e-11**2, 1e-11)  # square of a balance, relative to those of |P| and |rho|
 LONGEST = 0.7072  # |phi| of a quarter turn: beyond, a principal spin has no solution
 
 
@@ -56,7 +56,7 @@ def solve(P_B, J, rho_B, h):
             w = w - solve3(K, s * v + cross(phi, v) - P_B)
     phi, s, v = turn(w, J, rho_B, h)
     error = s * v + cross(phi, v) - P_B
-    balanced = error @ error <= TOLERANCE**2 * (P_B @ P_B + rho_B @ rho_B)
+    balanced = error @ error <= BALANCED * (P_B @ P_B + rho_B @ rho_B)
     return phi, where(balanced & (phi @ phi < LONGEST**2) & (det3(K) > 0.0), s, math.nan), v
 
 

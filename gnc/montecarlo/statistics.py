@@ -93,11 +93,13 @@ def worst(values: Array, count: int = 5) -> list[int]:
 def sensitivities(metrics: Mapping[str, Array], inputs: Mapping[str, Array]) -> list[Sensitivity]:
     """Rank correlation of every metric with every dispersed number that varies, the strongest first.
 
-    With many pairs some look related by chance: judge them by `p_adjusted`.
+    Of inputs that are one number, as the halves of an inertia are, the first counts. With many pairs some look related
+    by chance: judge them by `p_adjusted`.
     """
     from scipy import stats  # here, since it loads slowly and a campaign needs it only at its end
 
-    pairs = []
+    pairs, first = [], {np.asarray(x).tobytes(): name for name, x in reversed(list(inputs.items()))}
+    inputs = {name: x for name, x in inputs.items() if first[np.asarray(x).tobytes()] == name}
     for metric, y in metrics.items():
         for name, x in inputs.items():
             kept = np.isfinite(x) & np.isfinite(y)

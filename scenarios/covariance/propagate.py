@@ -55,7 +55,7 @@ def judged_signals(prepared: Prepared) -> dict[str, Signal]:
     return {name: s for name, s in signals.items() if not name.endswith(LEFT_OUT)}
 
 
-class _Observers:
+class Observers:
     """The observers of a mission on many rows, and their derivatives."""
 
     def __init__(self, flight: TypicalFlight) -> None:
@@ -161,7 +161,7 @@ def linear_covariance(
     """
     flight = TypicalFlight(mission, trial, seed, draws)
     linear, plan, loop = flight.linear, flight.plan, flight.prepared.loop
-    observers, rng = _Observers(flight), np.random.default_rng([seed, trial, 25])
+    observers, rng = Observers(flight), np.random.default_rng([seed, trial, 25])
     result = LinearResult(trial, plan.theta, dict(plan.parts), np.zeros(0), modes=dict(flight.prepared.modes))
     result.sigma_of = {name: signal.sigma for name, signal in observers.names.items() if signal.sigma}
     S, walks = linear.start_slopes(), flight.walks
@@ -216,7 +216,7 @@ def _with_walks(passage: Passage, walks: dict[str, Array], n: int) -> Passage:
 
 
 def _observed(
-    result: LinearResult, passage: Passage, spread: _Spreading, observers: _Observers, noise: dict[str, Array]
+    result: LinearResult, passage: Passage, spread: _Spreading, observers: Observers, noise: dict[str, Array]
 ) -> dict[str, Array]:
     """Note covariances of all signals at a moment; return the signals of the sampled moments."""
     seen, columns = passage.seen, passage.columns

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.export.aboard import Aboard, Library
+from gnc.export.aboard import Aboard, Carrier, Library
 from gnc.export.component import Component
 from gnc.export.component_files import MANIFEST, export_component
 from gnc.export.processor import Processor
@@ -79,6 +79,7 @@ class FlightCode:
 
     place: str
     timeout_s: float = 1.0
+    carrier: Carrier | None = None  # what runs the software, if not what the place says
 
     @property
     def folder(self) -> Path | None:
@@ -96,11 +97,10 @@ class FlightCode:
         """Put flight code in the place of the software of some loops; refuse it if it is not that of the mission."""
         if len(mission.software) != 1:
             raise InputError("--flight-code: flies missions in which one craft has flight software")
-        component = self._component(mission)
-        wire = self.place if self.folder is None else self.place.partition("@")[2]
-        carrier: Any = Processor(wire, component, self.timeout_s) if wire else None
-        if self.folder is not None and not wire:
-            carrier = Library(self.folder, component)
+        component = self.component(mission)
+        folder, _, wire = ("", "", self.place) if self.folder is None else self.place.partition("@")
+        made = lambda: Processor(wire, component, self.timeout_s) if wire else Library(Path(folder), component)  # noqa: E731
+        carrier = self.carrier or made()
         flights = []
         for group, prepared in built:
             parameters = component.software.parameters_for(len(group.trials))
@@ -114,7 +114,7 @@ class FlightCode:
             flights.append((group, dataclasses.replace(prepared, loop=loop)))
         return flights
 
-    def _component(self, mission: Mission) -> Component:
+    def component(self, mission: Mission) -> Component:
         """Return what the mission's software would be exported as, with the options of the folder."""
         craft = next(iter(mission.software))
         if self.folder is None:

@@ -52,6 +52,14 @@ void wire_begin(wire_craft_t *craft, const double start[])
     craft->state.marks[0].command = craft->state.command;
 }
 
+void wire_put(wire_craft_t *craft, const double made[])
+{
+    made = take(made, WIRE_REALS(NAME_command_t), &craft->state.command);
+    made = take(made, WIRE_REALS(NAME_belief_t), &craft->state.belief);
+    (void)take(made, WIRE_REALS(NAME_memory_t), &craft->state.memory);
+    craft->state.marks[craft->state.used - 1].command = craft->state.command;
+}
+
 int32_t wire_step(wire_craft_t *craft, const double in[], int64_t tick, uint32_t arrived, double out[])
 {
     NAME_inputs_t inputs;

@@ -25,6 +25,9 @@ void wire_init(wire_craft_t *craft);
 /* Begin from parameters, belief, command and memory. */
 void wire_begin(wire_craft_t *craft, const double start[]);
 
+/* Put command, belief and memory, as a step returns them, in the place of the craft's own. */
+void wire_put(wire_craft_t *craft, const double made[]);
+
 /* Take a step; out are command, belief, memory and innovations. */
 int32_t wire_step(wire_craft_t *craft, const double in[], int64_t tick, uint32_t arrived, double out[]);
 
