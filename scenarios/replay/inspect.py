@@ -23,6 +23,7 @@ LIKELY_STEP = (4e-4, 100.0)  # [s]
 EPOCHS = (9e8, 2.5e9)  # [s] since 1970 of stamps that are dates
 SLOWEST_IMU_S = 0.25  # step of an accelerometer at most, where its unit is in doubt
 ORDERS, RESOLVED = (1, 3, 4, 5, 6), 0.3  # of differences; share of a step below which motion cancels in them
+WHITE = 0.8  # and above which all is noise: a walk leaves 0.7
 WHOLE_SECONDS, REGULAR = 60.0, 0.9  # largest step of stamps in whole seconds, and the share of them that are multiples
 LAG_S, IN_RADIANS = 0.1, 0.13  # over which directions swing; by what share of a gyro's numbers if they are in rad/s
 IN_DEGREES = 5.5e-4  # ... in deg/s
@@ -255,7 +256,7 @@ def _scatter(values: Array) -> float:
         1.4826 * float(np.median(np.abs(np.diff(values, n=n, axis=0)))) / math.sqrt(math.comb(2 * n, n)) for n in ORDERS
     ]
     step, smooth = usual[0], min(usual[1:])
-    if smooth < RESOLVED * step:
+    if smooth < RESOLVED * step or smooth > WHITE * step:
         return smooth
     over_two = 1.4826 * float(np.median(np.abs(values[2:] - values[:-2])))
     return min(smooth, math.sqrt(max(2.0 * step**2 - 0.5 * over_two**2, (0.1 * step) ** 2)))
