@@ -24,7 +24,7 @@ Array = Any
 LONGEST_BLOCK_S = 0.035  # between two steps of the covariance where no magnetometer asks for more
 LEAST_MAG_S = 0.01  # a magnetometer has no more to tell than at 100 Hz, since the field itself is rough
 GAP_S = 0.5  # a step that is longer is a gap
-LOST, IDLE = 0.5, 0.1  # [rad] that a body may have turned in a gap to be aligned anew, at its rate or [rad/s] at least
+LOST, IDLE = 0.5, 0.1  # [rad] that a body may have turned unseen to be aligned anew, at its rate or [rad/s] at least
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,9 @@ def chunks(imu: ImuFilter, rows: Array, size: int) -> Iterator[Chunk]:
     while start < len(rows):
         end = min(start + size, len(rows))
         part = np.asarray(rows[start : end + 1, :4], float)
-        step, rate = np.diff(part[:, 0]), np.sqrt((part[: len(part) - 1, 1:] ** 2).sum(axis=1))
-        lost = np.flatnonzero((step > imu.settings.gap) & (step * np.maximum(rate, IDLE) > LOST))
+        unseen, rate = np.diff(part[:, 0]) - imu.dt, np.sqrt((part[:, 1:] ** 2).sum(axis=1))
+        turned = unseen * np.maximum(np.maximum(rate[1:], rate[:-1]), IDLE) * np.minimum(unseen / imu.settings.gap, 1.0)
+        lost = np.flatnonzero((unseen > 0.0) & (turned > LOST))
         end = start + int(lost[0]) + 1 if len(lost) else end
         yield Chunk(start, end, fresh, bool(len(lost)) or end == len(rows))
         start, fresh = end, bool(len(lost))

@@ -9,11 +9,14 @@ import numpy as np
 
 from gnc.estimators.imu_algebra import clear, compiled, correct, forward, in_body, inlined, matrix, transpose, turn
 from gnc.estimators.imu_layout import (
+    ACC_BEFORE,
     AWAY,
     BA,
     COUNT,
     ELAPSED,
     HI,
+    LAST_ACC,
+    LAST_GYRO,
     LAST_MAG,
     LAST_T,
     MOVING,
@@ -31,6 +34,9 @@ from gnc.estimators.imu_layout import (
 from gnc.estimators.imu_magnetometer import magnetic
 
 LEFT = 3.0  # reaches beyond which a body is at another place
+JOLT = 6.0 * 25.0  # variance of a second difference of noise, five sigma
+MISSED = 1.5  # usual steps: a longer one misses a sample
+IDLE, SHOVE = 0.06, 3.0  # [rad/s], [m/s^2] that a body turns and is pushed unseen, at least
 PUSHED = 4.0  # [m^2/s^3] of the velocity while the accelerometer is silent
 
 
@@ -125,14 +131,20 @@ def know(state, s, T, w_measured, rests, trace):
 
 
 @compiled
-def interrupt(state, s, w, dt):
-    """Let the covariance grow over a gap of the log, in which nobody saw the body turn and move."""
-    rate2 = max(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], 0.01)
+def interrupt(state, s, gyro, acc, unseen):
+    """Let the covariance grow over a time without samples before a sample: in 0.5 s a body turns and moves anew."""
+    share, turned, pushed = min(unseen / s.gap, 1.0), 0.0, 0.0
     for i in range(3):
-        state.P[TH + i, TH + i] += rate2 * dt * dt
+        before, after = state.m[LAST_GYRO + i] - state.x[B + i], gyro[i] - state.x[B + i]
+        turned += (0.5 * abs(after - before) + share * max(abs(before), abs(after), IDLE)) ** 2
+        change = acc[i] - state.m[LAST_ACC + i]
+        pushed += 0.0 if np.isnan(change) else (0.5 * change) ** 2
+    pushed = min(unseen**2 * (pushed + (share * SHOVE) ** 2), 1.0)
+    for i in range(3):
+        state.P[TH + i, TH + i] += unseen**2 * turned / 3.0
     for i in range(2):
-        state.P[V + i, V + i] += 1.0
-        state.P[POS + i, POS + i] += s.sigma_p**2
+        state.P[V + i, V + i] += pushed
+        state.P[POS + i, POS + i] += min(unseen**2 * pushed, s.sigma_p**2)
 
 
 @inlined
@@ -179,6 +191,19 @@ def mark(state, trace, k):
     trace.first[b + 1] = trace.n[1]
 
 
+@inlined
+def jolt(state, s, gyro, acc, dt):
+    """Let the velocity be uncertain by what samples miss of a knock: a quarter of its second difference. Keep both."""
+    square = 0.0
+    for i in range(3):
+        apart = acc[i] - 2.0 * state.m[LAST_ACC + i] + state.m[ACC_BEFORE + i]
+        state.m[ACC_BEFORE + i], state.m[LAST_ACC + i], state.m[LAST_GYRO + i] = state.m[LAST_ACC + i], acc[i], gyro[i]
+        square += apart * apart / 3.0
+    if square > JOLT * s.acc**2:  # not if a sample is missing
+        for i in range(2):
+            state.P[V + i, V + i] += 0.0625 * square * dt * dt
+
+
 @compiled
 def run(state, s, samples, with_field, final, told, trace):
     """Take samples through the filter; the sample k of the gyro is the mean rate since k - 1. `final`: the log ends."""
@@ -193,10 +218,11 @@ def run(state, s, samples, with_field, final, told, trace):
         m[LAST_T] = t
         for i in range(3):
             w[i] = samples.gyro[k, i] - state.x[B + i]
-        if dt > s.gap:
-            interrupt(state, s, w, dt)
-            dt = s.gap
+        if dt > MISSED * s.dt:
+            interrupt(state, s, samples.gyro[k], samples.acc[k], dt - s.dt)
+            dt = min(dt, s.gap)
         strapdown(state, w, samples.acc[k], dt, begun, R)
+        jolt(state, s, samples.gyro[k], samples.acc[k], dt)
         sees = with_field and not np.isnan(samples.mag[k, 0]) and t - m[LAST_MAG] > s.mag_step - 0.5 * s.dt
         if sees or m[ELAPSED] > s.block - 0.5 * s.dt or (final and k == last):
             T = propagate(state, s, trace)

@@ -16,7 +16,8 @@ MOST_UPDATES = 13  # of one number each, in one block
 FIELD = 50.0  # strength to which the log's field is scaled inside: about that of the Earth [uT]
 UNEXPLAINED = 50.0  # NIS without magnets before any is seen
 # Memory beside the state
-NIS_MEAN, NIS_BACK, OPEN, MOVING, ELAPSED, RATE2, LAST_MAG, LAST_T, AWAY, COUNT, MEMORY = range(11)
+NIS_MEAN, NIS_BACK, OPEN, MOVING, ELAPSED, RATE2, LAST_MAG, LAST_T, AWAY, COUNT = range(10)
+LAST_GYRO, LAST_ACC, ACC_BEFORE, MEMORY = 10, 13, 16, 19  # three numbers each: samples before
 
 
 class Settings(NamedTuple):

@@ -53,6 +53,7 @@ def begun(imu: ImuFilter, rows: Array, q_IB: Array | None = None) -> State:
         dips = min(abs(x[k.RF + 1] / x[k.RF]), STEEPEST) if x[k.RF] else STEEPEST
         sd[2] = np.hypot(HEADING, dips * lead.tilt if lead.moves else 0.0)
         sd[k.RF : k.D], sd[k.D : k.TAU], sd[k.TAU] = 0.2 * FIELD, imu.settings.sigma_d, DELAY
+    memory[k.LAST_GYRO :] = np.nan
     memory[[k.NIS_MEAN, k.NIS_BACK, k.LAST_T, k.LAST_MAG]] = 3.0, k.UNEXPLAINED, np.nan, np.nan
     return k.State(q, x, np.diag(sd**2), np.zeros((3, 3)), np.zeros((3, 3)), memory)
 

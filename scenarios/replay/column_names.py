@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 TIME = re.compile(r"t|time|ts|stamp|timestamp|epoch|seconds|secs|(seconds|time|t)_?elapsed|elapsed(_time)?", re.I)
+LOGGED = re.compile(r"(log|publish|receive|received)_?time", re.I)  # when it was written: if there is no better
 RATE = re.compile(r"(sampling|sample|data)?_?(rate|freq|frequency)(_hz)?|fs(_hz)?|f_s", re.I)
 MASK = re.compile(r"movement|moving|moves", re.I)
 TRUTH = re.compile(r"tru|ref|opt|gt|ground|vicon|mocap|rigid", re.I)
@@ -22,16 +23,18 @@ ALIASES = {  # of units, without blanks and hats
     "rad/s": "rad/s rads-1 rad_s radians/s radian/s rad/sec rps",
     "deg/s": "deg/s degs-1 deg_s dps °/s degrees/s deg/sec",
     "m/s^2": "m/s2 ms-2 m_s2 ms2 mps2 m/s/s m/s²",
-    "g": "g gs gee", "uT": "ut µt μt microtesla microteslas", "nT": "nt nanotesla", "T": "t tesla",
+    "mdps": "mdps",
+    "g": "g gs gee", "mg": "mg milli-g", "uT": "ut µt μt microtesla microteslas", "nT": "nt nanotesla", "T": "t tesla",
     "mG": "mg mgauss milligauss", "G": "gauss g gs", "m": "m meter meters metre metres", "m/s": "m/s ms-1 m_s mps",
 }  # fmt: skip
 SECONDS = {"s": "s sec secs second seconds", "ms": "ms msec", "us": "us µs usec", "ns": "ns nsec"}
-SUFFIX = re.compile(r"_(deg_s|dps|rad_s|m_s2|ms2|mps2|nt|ut|mg|gauss|m_s|mps|m|s|ms|us|ns)$", re.I)
+SUFFIX = re.compile(r"_(deg_s|dps|rad_s|m_s2|ms2|mps2|nt|ut|mg|mdps|gauss|m_s|mps|m|s|ms|us|ns)$", re.I)
 KINDS: tuple[tuple[str, str, tuple[tuple[str, float, float], ...]], ...] = (
     # by words of the name without its axis, then by the usual length of the vector: unit, lowest, highest
-    ("", r"bias|b_[aw](_|$)|user|linear", ()),  # nothing that a sensor says
-    ("gyro", r"gyr|omega|angular|rate|rotation|(^|[_. ])[gw]($|_rs)", (("rad/s", 0.0, 20.0), ("deg/s", 20.0, 3e3))),
-    ("accelerometer", r"acc|force|(^|[_. ])a($|_rs)", (("m/s^2", 4.0, 30.0), ("g", 0.4, 3.0))),
+    ("", r"bias|b_[aw](_|$)|user", ()),  # nothing that a sensor says
+    ("gyro", r"gyr|omega|angular|rate|rotation|(^|[_. ])[gw]($|_rs)",
+     (("rad/s", 0.0, 20.0), ("deg/s", 20.0, 3e3), ("mdps", 3e3, 3e6))),
+    ("accelerometer", r"acc|force|(^|[_. ])a($|_rs)", (("m/s^2", 4.0, 60.0), ("g", 0.4, 4.0), ("mg", 600.0, 6e3))),
     ("magnetometer", r"mag|field|(^|[_. ])[bm]$",
      (("uT", 15.0, 80.0), ("nT", 1.5e4, 8e4), ("T", 1.5e-5, 8e-5), ("G", 0.15, 1.5), ("mG", 150.0, 800.0))),
     ("vector", r"sun|css|horizon|nadir|star_vector", (("", 0.0, 1e9),)),
@@ -81,11 +84,9 @@ def parsed(name: str) -> Name:
 
 def time_column(columns: Sequence[str]) -> str | None:
     """Return the column of stamps: the first that is called so; a plain one before one with an axis' letter."""
-    for name in columns:
-        text = SUFFIX.sub("", BRACKETS.sub("", name.strip().lstrip("#").strip()))
-        if TIME.fullmatch(text):
-            return name
-    return None
+    texts = [SUFFIX.sub("", BRACKETS.sub("", name.strip().lstrip("#").strip())) for name in columns]
+    found = (n for way in (TIME, LOGGED) for n, text in zip(columns, texts, strict=True) if way.fullmatch(text))
+    return next(found, None)
 
 
 def rate_of(scalars: Mapping[str, float]) -> float | None:

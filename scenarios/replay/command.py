@@ -76,7 +76,8 @@ def _inspect(log: Path, out: Path, as_json: bool) -> None:
     for name, table in told.items():
         rate = f", {table['rate_hz']:.4g} Hz in {table['time_unit']!r}, {table['gaps']} gaps" if table["time"] else ""
         rows = [
-            (", ".join(g["columns"]), g["kind"] or "?", g.get("unit", ""), f"{g['norm']:.4g}") for g in table["guesses"]
+            (", ".join(g["columns"]), g["kind"] or "?", g.get("unit") or "", f"{g['norm']:.4g}")
+            for g in table["guesses"]
         ]
         title = f"table {name!r}: {len(table['columns'])} columns, {table['rows_seen']} rows seen{rate}"
         display.table(title, ("columns", "kind", "unit", "usual length"), rows)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from gnc.scenarios.replay.column_names import TRUTH, vectors
+from gnc.scenarios.replay.quantities import SI
 
 Guess = dict[str, Any]
 Truth = tuple[Guess, Guess | None]  # attitude, position
@@ -62,7 +63,8 @@ def _unknown(guesses: list[Guess]) -> list[str]:
 
 def _clock(first: dict[str, Any]) -> list[str]:
     if first["time"] is not None:
-        return ["[log]", f'time = "{first["time"]}"', f'time_unit = "{first["time_unit"]}"']
+        other = "".join(f" # or {unit}" for unit in first.get("other_units", ()))
+        return ["[log]", f'time = "{first["time"]}"', f'time_unit = "{first["time_unit"]}"{other}']
     if "rate_hz" in first:
         return ["[log]", f"rate_hz = {first['rate_hz']!r}"]
     return ["# [log]", "# rate_hz = ? # the log has neither stamps nor a rate: state it"]
@@ -103,22 +105,28 @@ def _chosen(guesses: list[Guess]) -> tuple[str, list[Guess], Truth | None]:
     pairs = vectors(of("vector", "magnetometer"))
     if len(pairs) > 1:
         return "gyro-mekf" if gyro else "mekf", [*gyro, *pairs], (true[0], None) if true else None
-    if attitude and position and (pose := _pose(attitude[0], position)) is not None:
-        return "dqekf-kinematic", [pose], None
+    for measured in [*seen, *attitude]:
+        if (pose := _pose(measured, position)) is not None:
+            true = [guess for guess in better(attitude) if guess is not measured]
+            return "dqekf-kinematic", [pose], (true[0], _beside(true[0], position)) if true else None
     return "", [*gyro, *force, *of("magnetometer")], truth
 
 
 def _pose(attitude: Guess, positions: list[Guess]) -> Guess | None:
-    """Return attitude and position of one table as a pose, by preference those that are called alike."""
-    near = [p for p in positions if p["table"] == attitude["table"] and p["kind"] == "position" and "frame" not in p]
-    if not near:
+    """Return attitude and position of one table as a pose."""
+    if (alike := _beside(attitude, positions)) is None:
         return None
-    alike = max(near, key=lambda p: (p["stem"][:3] == attitude["stem"][:3], -near.index(p)))
     return attitude | {
         "kind": "pose",
         "columns": [*attitude["columns"], *alike["columns"]],
         "scatter_m": alike["scatter"],
     }
+
+
+def _beside(attitude: Guess, positions: list[Guess]) -> Guess | None:
+    """Return the position in the table of an attitude, by preference one that is called alike."""
+    near = [p for p in positions if p["table"] == attitude["table"] and p["kind"] == "position" and "frame" not in p]
+    return max(near, key=lambda p: (p["stem"][:3] == attitude["stem"][:3], -near.index(p)), default=None)
 
 
 def _numbers(sensor: Guess, filter_kind: str) -> list[str]:
@@ -141,14 +149,15 @@ def _numbers(sensor: Guess, filter_kind: str) -> list[str]:
     if kind == "velocity":
         lines += ['frame = "inertial" # or body', f"sigma_m_s = {sample:.2g}"]
     if filter_kind != "imu" and kind in ("gyro", "accelerometer"):
-        size = {"deg/s": math.pi / 180.0, "g": 9.80665}.get(unit, 1.0)
-        walk = sample * size / math.sqrt(sensor["rate_hz"])
+        walk = sample * SI[unit] / math.sqrt(sensor["rate_hz"])
         lines += [f"{'arw' if kind == 'gyro' else 'vrw'} = {walk:.2g}", f"bias_walk = {WALK * walk:.2g} # a guess"]
     return lines
 
 
 def _order(guess: Guess) -> str:
-    return f'order = "{guess["order"]}" # or the other'
+    return f'order = "{guess["order"]}" # or the other' + (
+        '\nrotation = "q_BI" # as the gyro turns' if guess.get("inverse") else ""
+    )
 
 
 def _place(guess: Guess, told: dict[str, Any], first: dict[str, Any]) -> list[str]:

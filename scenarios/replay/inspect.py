@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,15 @@ Values = dict[str, Array]
 UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 LIKELY_STEP = (4e-4, 100.0)  # [s]
 EPOCHS = (9e8, 2.5e9)  # [s] since 1970 of stamps that are dates
+SLOWEST_IMU_S = 0.25  # step of an accelerometer at most, where its unit is in doubt
+ORDERS, RESOLVED = (1, 3, 4, 5, 6), 0.3  # of differences; share of a step below which motion cancels in them
+WHITE = 0.8  # and above which all is noise: a walk leaves 0.7
+WHOLE_SECONDS, REGULAR = 60.0, 0.9  # largest step of stamps in whole seconds, and the share of them that are multiples
 LAG_S, IN_RADIANS = 0.1, 0.13  # over which directions swing; by what share of a gyro's numbers if they are in rad/s
+IN_DEGREES = 5.5e-4  # ... in deg/s
 EARTH_M = 6.371e6
+SWINGS = ("rad/s", IN_RADIANS), ("deg/s", IN_DEGREES)
+WAYS = [(order, inverse) for inverse in (False, True) for order in ("wxyz", "xyzw")]  # to write an attitude
 CLEARLY = 0.9  # less is left of the attitudes' turns if samples do not count before their stamps
 AGREES = 0.5  # correlation of a gyro with the rate of an attitude, from which the attitude tells more
 
@@ -44,13 +53,15 @@ def _table(table: Table, title: str) -> dict[str, Any]:
     }
     if not told["rows_seen"]:
         raise InputError(f"a table of the columns {', '.join(table.columns)} has no rows; give a log with some")
+    named = column_names.groups(columns, title)
     if time is not None:
-        told |= _clock(first[time], column_names.parsed(time).time_unit)
+        inertial = any(group.kind == "accelerometer" for group in named)
+        told |= _clock(first[time], column_names.parsed(time).time_unit, inertial)
     elif rate := column_names.rate_of(getattr(table, "scalars", {}) | single):
         told["rate_hz"] = rate
     told["mask"] = next((name for name in columns if column_names.MASK.fullmatch(name)), None)
     rate_hz = told.get("rate_hz", float("nan"))
-    guesses = [_guess(group, first, rate_hz) for group in column_names.groups(columns, title)]
+    guesses = [_guess(group, first, rate_hz) for group in named]
     told["guesses"] = [guess for guess in guesses if guess is not None]
     _by_gyro(told["guesses"], first)
     told["jerk"] = _jerk(column_names.vectors(told["guesses"])[:2], first, rate_hz)
@@ -66,21 +77,30 @@ def _begin(table: Table, name: str) -> Array | None:
         return None
 
 
-def _clock(stamps: Array, stated: str | None) -> dict[str, Any]:
+def _clock(stamps: Array, stated: str | None, inertial: bool) -> dict[str, Any]:
     """Return unit, rate and gaps of stamps; the unit is stated, or makes a date, or a likely step."""
+    others = list[str]()
     if stamps.dtype.kind == "M":
         steps, unit = np.diff(stamps.astype(np.int64)) * 1e-9, "iso"
     else:
         raw = np.diff(stamps.astype(float))
         usual = np.median(raw[raw > 0.0]) if (raw > 0.0).any() else 1.0
         dates = [(u, s) for u, s in UNITS if len(stamps) and EPOCHS[0] < float(stamps[0]) * s < EPOCHS[1]]
-        order = UNITS[::-1] if stamps.dtype.kind == "i" else UNITS
-        likely = [(u, s) for u, s in order if LIKELY_STEP[0] < usual * s < LIKELY_STEP[1]]
-        unit, scale = (stated, dict(UNITS)[stated]) if stated else (dates or likely or [UNITS[0]])[0]
-        steps = raw * scale
+        likely = _likely_units(raw, float(usual), inertial) or [UNITS[0]]
+        unit, scale = (stated, dict(UNITS)[stated]) if stated else (dates or likely)[0]
+        others, steps = [] if stated or dates else [u for u, _ in likely[1:]], raw * scale
     steps = steps[steps > 0.0]
     step = float(np.median(steps)) if len(steps) else float("nan")
-    return {"time_unit": unit, "rate_hz": 1.0 / step, "gaps": int((steps > 5.0 * step).sum())}
+    return {"time_unit": unit, "other_units": others, "rate_hz": 1.0 / step, "gaps": int((steps > 5.0 * step).sum())}
+
+
+def _likely_units(steps: Array, usual: float, inertial: bool) -> list[tuple[str, float]]:
+    """Return units that make a step likely, the likeliest first: of whole numbers the finest, but regular seconds."""
+    likely = [(u, s) for u, s in UNITS if LIKELY_STEP[0] < usual * s < LIKELY_STEP[1]]
+    if inertial:
+        likely = [(u, s) for u, s in likely if usual * s < SLOWEST_IMU_S] or likely
+    whole, regular = (steps % 1.0 == 0.0).all(), (steps % usual == 0.0).mean() > REGULAR
+    return likely[::-1] if whole and not (regular and usual <= WHOLE_SECONDS and not inertial) else likely
 
 
 def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None:
@@ -95,8 +115,15 @@ def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None
     length = float(np.median(np.linalg.norm(values[whole], axis=1)))
     guess = {"kind": group.kind, "columns": group.columns, "norm": length, "rate_hz": rate_hz * share}
     guess |= {"scatter": _scatter(values[whole]), "stem": group.stem, "order": group.order}
-    if len(group.columns) == 4:
-        return guess | {"kind": "attitude"} if abs(length - 1.0) < 0.01 else None
+    if len(group.columns) == 4:  # one that never changes is a message without an attitude
+        turns = len(values) == 1 or (values[whole] != values[whole][0]).any()
+        return guess | {"kind": "attitude"} if abs(length - 1.0) < 0.01 and turns else None
+    if (
+        group.kind == "accelerometer"
+        and "linear" in group.stem
+        and column_names.unit_of(replace(group, unit=""), length) is None
+    ):
+        return guess | {"kind": ""}  # without gravity; that of ROS has it
     unit = column_names.unit_of(group, length)
     if unit is None and group.kind not in ("", "geodetic"):  # its name is known, and its numbers are not
         return guess | {"kind": "", "like": group.kind}
@@ -116,17 +143,17 @@ def _by_gyro(guesses: list[dict[str, Any]], first: Values) -> None:
         if guess["kind"] in ("magnetometer", "accelerometer") and step < LAG_S:
             sizes.append((guess["kind"] == "accelerometer", _swing(w, z, step)))
         if guess["kind"] == "attitude":
-            shares = {order: _agreement(w, z if order == "wxyz" else z[:, [3, 0, 1, 2]]) for order in ("wxyz", "xyzw")}
+            shares = {way: _agreement(w, _attitudes(z, *way)) for way in WAYS}
             if max(shares.values()) > AGREES:
-                guess["order"] = max(shares, key=shares.__getitem__)
-                interval, left = _interval(w, z if guess["order"] == "wxyz" else z[:, [3, 0, 1, 2]])
+                guess["order"], guess["inverse"] = way = max(shares, key=shares.__getitem__)
+                interval, left = _interval(w, _attitudes(z, *way))
                 intervals.append((left, interval))
                 guess["scatter"] = min(guess["scatter"], left * np.sqrt(3.0) / 4.0)  # as components of a quaternion
     if intervals:
         gyro["interval"] = min(intervals)[1]  # by the better attitude
     sizes = sorted(size for size in sizes if np.isfinite(size[1]))  # a field is not pushed
     if sizes and not gyro.get("stated"):
-        gyro["unit"] = "rad/s" if sizes[0][1] > IN_RADIANS else "deg/s"
+        gyro["unit"] = next((u for u, least in SWINGS if sizes[0][1] > least), "mdps")
 
 
 def _swing(w: Array, z: Array, step: float) -> float:
@@ -150,6 +177,12 @@ def _turns(w: Array, q: Array) -> tuple[Array, Array]:
     near = np.diff(rows) <= 1.5 * np.median(np.diff(rows)) if len(rows) > 1 else np.zeros(0, bool)  # over no gap
     turn = quaternion.log(quaternion.mul(quaternion.conj(q[rows[:-1]]), q[rows[1:]]))[near]
     return turn, np.stack([np.diff(z[rows], axis=0)[near] for z in (sums, sums - np.nan_to_num(w))])
+
+
+def _attitudes(z: Array, order: str, inverse: bool) -> Array:
+    """Return q_IB of columns in their order."""
+    q = z if order == "wxyz" else z[:, [3, 0, 1, 2]]
+    return quaternion.conj(q) if inverse else q
 
 
 def _agreement(w: Array, q: Array) -> float:
@@ -198,8 +231,7 @@ def _down(guesses: list[dict[str, Any]], first: Values) -> None:
     """Note attitudes whose world has z downwards and x to the north, by what they make of force and field."""
     force, field = (next((g for g in guesses if g["kind"] == k), None) for k in ("accelerometer", "magnetometer"))
     for guess in [g for g in guesses if g["kind"] == "attitude"] if force and field else []:
-        q = _stacked(first, guess["columns"])
-        q = q if guess["order"] == "wxyz" else q[:, [3, 0, 1, 2]]
+        q = _attitudes(_stacked(first, guess["columns"]), guess["order"], guess.get("inverse", False))
         turned = (quaternion.rotate(q, _stacked(first, z["columns"])) for z in (force, field) if z is not None)
         up, north = (np.nanmedian(z, axis=0) for z in turned)
         guess["down"] = bool(up[2] < -0.5 * np.linalg.norm(up) and north[0] > abs(north[1]))
@@ -210,10 +242,21 @@ def _stacked(first: Values, names: list[str]) -> Array:
 
 
 def _scatter(values: Array) -> float:
-    """Return the noise of a sample, by third differences, in which smooth motion cancels: variance 1 + 9 + 9 + 1."""
+    """Return the noise of a sample, by differences of third order and above, in which smooth motion cancels.
+
+    Where it does not, the samples are too far apart: then steps over one and over two samples tell noise from a walk,
+    of variance 2 s^2 + q and 2 s^2 + 2 q; and an instrument is taken to resolve a tenth of the steps.
+    """
     if values.shape[1] == 4:  # q and -q are the same attitude
         turned = np.where((values[1:] * values[:-1]).sum(axis=1) < 0.0, -1.0, 1.0)
         values = values * np.concatenate([[1.0], np.cumprod(turned)])[:, None]
-    if len(values) < 5:
+    if len(values) < 8:
         return 0.0
-    return float(1.4826 * np.median(np.abs(np.diff(values, n=3, axis=0))) / np.sqrt(20.0))
+    usual = [
+        1.4826 * float(np.median(np.abs(np.diff(values, n=n, axis=0)))) / math.sqrt(math.comb(2 * n, n)) for n in ORDERS
+    ]
+    step, smooth = usual[0], min(usual[1:])
+    if smooth < RESOLVED * step or smooth > WHITE * step:
+        return smooth
+    over_two = 1.4826 * float(np.median(np.abs(values[2:] - values[:-2])))
+    return min(smooth, math.sqrt(max(2.0 * step**2 - 0.5 * over_two**2, (0.1 * step) ** 2)))

@@ -17,7 +17,7 @@ from gnc.scenarios.replay.evidence import Evidence
 Array = Any
 Seen = tuple[Any, Array, Array]  # section of a quantity, its times and values
 
-GRAVITY, EARTH_FIELD = (6.0, 20.0), (15e-6, 80e-6)  # plausible lengths [m/s^2] of a body that is pushed, too; [T]
+GRAVITY, EARTH_FIELD = (5.0, 50.0), (15e-6, 80e-6)  # plausible lengths [m/s^2] of a body that is shaken, too; [T]
 NOISES = 5.0  # by which a motion of a direction has to exceed its noise: chosen by its size, it would look too large
 ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
@@ -31,7 +31,8 @@ SPANS = 1.2  # ratio of two clocks' spans from which a rate is doubted
 def contradictions(evidence: Evidence) -> list[str]:
     """Return sentences on sensors that cannot all be right, none if all is plausible."""
     seen, orbit = evidence.first(), evidence.config.orbit is not None
-    said = [line for sensor, _, z in seen for line in _lengths(sensor, z, orbit)]
+    said = [] if evidence.config.filter.kind == "imu" else _fields(evidence)
+    said += [line for sensor, _, z in seen for line in _forces(sensor, z)]
     said += [line for i, a in enumerate(seen) for b in seen[:i] for line in _angles(a, b)]
     gyros = [x for x in seen if _kind(x[0]) == "gyro"]
     turned = [x for x in seen if _kind(x[0]) in ("attitude", "pose", "truth")]
@@ -43,7 +44,8 @@ def contradictions(evidence: Evidence) -> list[str]:
 
 def doubts(evidence: Evidence) -> list[str]:
     """Return sentences on what is odd, and may be true."""
-    return [*_stuck(evidence), *_clocks(evidence)]
+    scaled = _fields(evidence) if evidence.config.filter.kind == "imu" else []  # it takes a field in any unit
+    return [*scaled, *_stuck(evidence), *_clocks(evidence)]
 
 
 def _moving(sensor: Any) -> bool:
@@ -68,13 +70,25 @@ def _kind(section: Any) -> str:
     return getattr(section, "kind", "truth")
 
 
-def _lengths(sensor: Any, z: Array, orbit: bool) -> list[str]:
-    length = float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
-    if _kind(sensor) == "accelerometer" and not GRAVITY[0] < length < GRAVITY[1]:
-        return [f"{sensor.name}: the specific force is usually {length:.3g} m/s^2, gravity 9.8: check its unit"]
-    if _kind(sensor) == "magnetometer" and not orbit and not EARTH_FIELD[0] < length < EARTH_FIELD[1]:
-        return [f"{sensor.name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"]
-    return []
+def _usual_length(z: Array) -> float:
+    return float(np.median(np.sqrt((z[:, :3] ** 2).sum(axis=1))))
+
+
+def _forces(sensor: Any, z: Array) -> list[str]:
+    if _kind(sensor) != "accelerometer" or GRAVITY[0] < (length := _usual_length(z)) < GRAVITY[1]:
+        return []
+    return [f"{sensor.name}: the specific force is usually {length:.3g} m/s^2, gravity 9.8: check its unit"]
+
+
+def _fields(evidence: Evidence) -> list[str]:
+    if evidence.config.orbit is not None:
+        return []
+    lengths = [(s.name, _usual_length(z)) for s, _, z in evidence.first() if _kind(s) == "magnetometer"]
+    return [
+        f"{name}: the field is usually {length:.3g} T, the Earth's 2.5e-5 to 6.5e-5: check its unit"
+        for name, length in lengths
+        if not EARTH_FIELD[0] < length < EARTH_FIELD[1]
+    ]
 
 
 def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:

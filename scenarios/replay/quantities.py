@@ -22,8 +22,8 @@ Converted = tuple[Array, Array]  # z (n, k), rule (n,)
 FINE, SATURATED, BAD_NORM = "", "saturated", "bad norm"
 GRAVITY = 9.80665  # [m/s^2]
 SI = {  # the size of a unit
-    "rad/s": 1.0, "deg/s": np.pi / 180.0, "m/s^2": 1.0, "g": GRAVITY, "T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4,
-    "mG": 1e-7, "m": 1.0, "mm": 1e-3, "m/s": 1.0, "km/h": 1.0 / 3.6,
+    "rad/s": 1.0, "deg/s": np.pi / 180.0, "mdps": np.pi / 1.8e5, "m/s^2": 1.0, "g": GRAVITY, "mg": 1e-3 * GRAVITY,
+    "T": 1.0, "uT": 1e-6, "nT": 1e-9, "G": 1e-4, "mG": 1e-7, "m": 1.0, "mm": 1e-3, "m/s": 1.0, "km/h": 1.0 / 3.6,
 }  # fmt: skip
 # The range of a sensor that states none, 2000 deg/s, 200 g, 15 times the Earth's field; share of rows beyond: is odd
 PLAUSIBLE = {"gyro": (35.0, 0.01, "rad/s"), "accelerometer": (2e3, 0.5, "m/s^2"), "magnetometer": (1e-3, 0.5, "T")}

@@ -29,7 +29,7 @@ Three: TypeAlias = tuple[str, str, str]
 Names8: TypeAlias = tuple[str, str, str, str, str, str, str, str]
 Order: TypeAlias = Literal["wxyz", "xyzw"]
 Rotation: TypeAlias = Literal["q_IB", "q_BI"]
-RateUnit: TypeAlias = Literal["rad/s", "deg/s"]
+RateUnit: TypeAlias = Literal["rad/s", "deg/s", "mdps"]
 LengthUnit: TypeAlias = Literal["m", "mm"]
 
 ROUNDED = 0.01  # by which the length of a direction may be off that is written with few digits
@@ -88,7 +88,7 @@ class AccelerometerSensor(Sensor):
 
     kind: Literal["accelerometer"]
     columns: Names3
-    unit: Literal["m/s^2", "g"]
+    unit: Literal["m/s^2", "g", "mg"]
     vrw: NonNegative | None = Field(default=None, description="ins: velocity random walk [m/s/sqrt(s)]")
     bias_walk: NonNegative = Field(default=0.0, description="ins: [m/s^2/sqrt(s)]")
     range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")

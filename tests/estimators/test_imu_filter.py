@@ -6,7 +6,7 @@ from gnc.estimators import imu_layout as k
 from gnc.estimators.imu_algebra import backward, forward
 from gnc.estimators.imu_backward import go_back
 from gnc.estimators.imu_filter import ImuFilter, empty_trace, passed, surveyed
-from gnc.estimators.imu_kernels import strapdown
+from gnc.estimators.imu_kernels import jolt, strapdown
 from gnc.estimators.imu_magnetometer import look
 from gnc.estimators.imu_rest import RestSurvey, resting
 from gnc.estimators.imu_smoother import smoothed
@@ -230,3 +230,27 @@ def test_a_gap_of_the_log_widens_the_covariance(log):
     told = imu.run(state, imu.samples(rows, 0), True)
     at = int(np.searchsorted(rows[:, 0], 23.0))
     assert np.trace(told.C[at + 30][:3, :3]) > 2.0 * np.trace(told.C[at - 1][:3, :3])
+
+
+def followed(m):
+    return joined([told for _, _, told in estimated(m)[1]], "q")
+
+
+@pytest.mark.parametrize("missing", [0.1, 0.3])
+def test_samples_lost_for_a_moment_of_motion_cost_a_degree_at_most(missing):
+    m = motion(seed=3)
+    kept = (m.rows[:, 0] < 20.0) | (m.rows[:, 0] > 20.0 + missing)
+    lost = m._replace(rows=m.rows[kept], q_IB=m.q_IB[kept], moves=m.moves[kept])
+    assert rms(error(followed(lost), lost.q_IB)) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("knock", "gained"), [(40.0, (0.25 * 40.0 * SETTINGS.dt) ** 2 / 3.0), (3.0 * SETTINGS.acc, 0.0)]
+)
+def test_a_quarter_of_what_a_knock_stands_out_is_uncertainty_of_the_velocity(knock, gained):
+    state = a_state()
+    before = np.diag(state.P).copy()
+    jolt(state, SETTINGS, np.zeros(3), np.array([knock, 0.0, 0.0]), SETTINGS.dt)
+    change = np.diag(state.P) - before
+    assert change[k.V : k.POS] == pytest.approx(np.full(2, gained), rel=1e-6, abs=1e-12)
+    assert not np.delete(change, [k.V, k.V + 1]).any()

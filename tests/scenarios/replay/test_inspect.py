@@ -119,3 +119,58 @@ def test_latitude_and_longitude_are_metres_to_the_north_and_east():
     np.testing.assert_allclose(z[1, 1], np.radians(0.001) * 6367482.0, rtol=1e-4)
     np.testing.assert_allclose(z[2, 0], np.radians(0.001) * 6388938.0 * np.cos(np.radians(45.0)), rtol=1e-4)
     np.testing.assert_allclose(z[3], [0.0, 0.0, 3.0], atol=1e-6)
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1.0, "s"), (1e3, "ms"), (1e6, "us")])
+def test_stamps_beside_an_accelerometer_are_in_the_unit_in_which_an_imu_is_sampled(tmp_path, factor, unit):
+    stamps = np.round(factor * T[:, 0]) if factor > 1.0 else T[:, 0]
+    config = told(tmp_path, {"timestamp": stamps} | axes("g{}", GYR) | axes("a{}", ACC))
+    assert config.log.time_unit == unit
+
+
+def test_whole_seconds_of_directions_are_seconds(tmp_path):
+    parts = {
+        f"{name}_{frame}_{{}}": M.rows[::100, i : i + 3]
+        for name, i in (("sun", 4), ("mag", 7))
+        for frame in ("body", "eci")
+    }
+    columns = {"t": np.arange(len(M.rows[::100]))}
+    for pattern, z in parts.items():
+        columns |= axes(pattern, z)
+    assert told(tmp_path, columns).log.time_unit == "s"
+
+
+def test_an_attitude_that_takes_inertial_axes_to_the_body_is_recognised_by_the_gyro(tmp_path):
+    columns = {"t": T[:, 0]} | axes("g{}", GYR) | axes("a{}", ACC) | axes("q{}", quaternion.conj(M.q_IB), "wxyz")
+    assert told(tmp_path, columns).truth.rotation == "q_BI"
+
+
+def test_milli_units_of_sensors_are_recognised(tmp_path):
+    columns = {"t": T[:, 0]} | axes("g{}", 1e3 * np.degrees(GYR)) | axes("a{}", ACC / 9.80665e-3) | axes("m{}", MAG)
+    assert [sensor.unit for sensor in told(tmp_path, columns).sensors[:2]] == ["mdps", "mg"]
+
+
+def test_what_has_no_unit_is_listed(tmp_path, capsys):
+    from gnc.scenarios import cli
+
+    columns = {"t": T[:, 0]} | axes("g{}", GYR) | axes("a{}", ACC) | axes("spread_{}", GYR)
+    write_log(tmp_path / "log.csv", {"": columns})
+    assert cli.main(["replay", str(tmp_path / "log.csv"), "--inspect", "--out", str(tmp_path)]) in (0, None)
+    assert "spread_x" in capsys.readouterr().out
+
+
+def test_messages_of_ros_are_an_imu_without_an_attitude(tmp_path):
+    still = np.tile([0.0, 0.0, 0.0, 1.0], (len(T), 1))
+    columns = {"log_time": np.round(1e9 * T[:, 0]), "stamp": np.round(1e9 * T[:, 0])}
+    columns |= axes("orientation.{}", still, "xyzw") | axes("angular_velocity.{}", GYR)
+    config = told(tmp_path, columns | axes("linear_acceleration.{}", ACC))
+    assert (config.filter.kind, config.log.time, config.truth) == ("imu", "stamp", None)
+    assert column_names.time_column(["log_time", "x"]) == "log_time"
+
+
+def test_the_pose_that_is_no_truth_is_filtered(tmp_path):
+    poses = axes("p_{}", ACC[::10]) | axes("q_{}", M.q_IB[::10], "wxyz")
+    stamps = {"t": T[::10, 0]}
+    write_log(tmp_path / "log.h5", {"groundtruth": stamps | poses, "pose": stamps | poses})
+    config = parse(starting_config(inspected(tmp_path / "log.h5")), Replay)
+    assert (config.sensors[0].table, config.truth.table) == ("pose", "groundtruth")
