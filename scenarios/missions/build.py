@@ -223,7 +223,8 @@ class _Builder:
         return ModeRun(key, guidance, law, by_place, unloader(mode.unload, known), judged)
 
     def _asks_for_poses(self, mode: Mode, guidance: Any, known: Known) -> bool:
-        if not isinstance(mode.guidance, OwnPart):
+        own = isinstance(mode.guidance, OwnPart)
+        if not own:
             return mode.guidance is not None and mode.guidance.poses
         first = first_reference(guidance)
         poses = (getattr(guidance, "wanted", 4) if first is None else np.shape(first[0])[-1]) == 8

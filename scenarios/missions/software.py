@@ -190,7 +190,7 @@ class CraftSoftware:
             reference, guidance = mode.guidance.guide(t, estimate, report, guidance)
         demand, law = mode.law.command(estimate, reference, law)
         lead = np.shape(like)
-        shared, demand = mode.shares, as_numbers(demand) if mode.shares else None
+        shared, demand = mode.shares, as_numbers(demand) if mode.shares else demand
         commands = [shared[k](demand, estimate, out.get(k)) if k in shared else None for k in range(len(self.sizes))]
         if mode.unload is not None:
             commands = mode.unload.added(commands, estimate, report, out, kept_B)
