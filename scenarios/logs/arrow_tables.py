@@ -48,23 +48,26 @@ class CsvTable:
     def chunks(self, numbers: Sequence[str], stamps: Sequence[str], rows: int) -> Iterator[Chunk]:
         """Read every field as text first, so that one bad field costs its row and not the file."""
         wanted = [*numbers, *stamps]
-        reader = pyarrow.csv.open_csv(
-            self.path,
-            read_options=pyarrow.csv.ReadOptions(
-                use_threads=False,
-                block_size=READ_BYTES,
-                column_names=self.columns,
-                skip_rows=self._skipped,
-                encoding="latin1",  # in which any byte is a character: a corrupt one costs its row
-            ),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=self._skip),
-            convert_options=pyarrow.csv.ConvertOptions(
-                include_columns=wanted,
-                column_types=dict.fromkeys(wanted, pa.string()),
-                strings_can_be_null=True,
-                null_values=NULLS,
-            ),
-        )
+        try:
+            reader = pyarrow.csv.open_csv(
+                self.path,
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=False,
+                    block_size=READ_BYTES,
+                    column_names=self.columns,
+                    skip_rows=self._skipped,
+                    encoding="latin1",  # in which any byte is a character: a corrupt one costs its row
+                ),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=self._skip),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    include_columns=wanted,
+                    column_types=dict.fromkeys(wanted, pa.string()),
+                    strings_can_be_null=True,
+                    null_values=NULLS,
+                ),
+            )
+        except pa.ArrowInvalid as error:  # such as a line of names that ends the file, or is a block long
+            raise InputError(f"{self.path}: {str(error).splitlines()[0]}; give rows after the names") from None
         for batch in reader:
             text = dict(zip(wanted, batch.columns, strict=True))
             self.malformed += sum(_lines_inside(column) for column in batch.columns)
