@@ -1,9 +1,12 @@
-"""Failures too rare to be counted: importance sampling along the direction that linear covariance gives.
+"""Failures too rare to be counted: importance sampling along the directions that linear covariance gives.
 
-    q(x) = a p(x) + (1 - a)/2 [p(x - b u) + p(x + b u)],   weight p/q = 1 / (a + (1 - a) exp(-b^2/2) cosh(b u.x))
+    q(x) = a p(x) + (1 - a) N(x; 0, 1 + sum_k (s_k^2 - 1) u_k u_k^T)
+    weight p/q = 1 / (a + (1 - a) prod_k exp((u_k.x)^2 (1 - 1/s_k^2)/2)/s_k)
 
-u is the direction in the space of all that is drawn, numbers of unit variance, along which an error reaches its bound
-first; b is how far. A part a of the trials is not shifted, so that weights stay below 1/a wherever failures are.
+u_k are the directions in the space of all that is drawn, numbers of unit variance, along which an error grows, at right
+angles to one another; most trials are spread out along them, so that failures come often whichever way they lie: s_k^2
+is b^2/m times the square of a direction's strength against the strongest, b how far the bound is along that, and m the
+sum of those squares. A part a of the trials is not spread, so that weights stay below 1/a wherever failures are.
 Source: Owen and Zhou, "Safe and effective importance sampling", JASA 95 (2000) 135 (defensive mixtures).
 """
 
@@ -25,6 +28,7 @@ from gnc.scenarios.missions.verdict import judge
 from gnc.typing import Array, Mask
 
 DEFENSIVE = 0.1
+MOST, WEAKEST = 6, 0.1  # directions, and how strong a direction is against the strongest
 Z_99 = 2.5758293035489004  # two-sided 99 %
 
 
@@ -39,14 +43,23 @@ class Rare(NamedTuple):
     effective: float  # trials' worth of the failures' weights
 
 
-def shifts(n: int, b: float, rng: np.random.Generator) -> Array:
-    """Return by how much (n) each trial is shifted: b, -b or not at all."""
-    return b * np.where(rng.random(n) < DEFENSIVE, 0.0, rng.choice([-1.0, 1.0], n))
+class Directions(NamedTuple):
+    """Where trials are spread out to."""
+
+    u: Array  # (k, drawn) of unit length, at right angles
+    spread: Array  # (k) standard deviations, 1 at least
 
 
-def estimate(failed: Mask, along: Array, b: float) -> Rare:
-    """Return the probability of failure from trials, with u.x of each."""
-    weights = 1.0 / (DEFENSIVE + (1.0 - DEFENSIVE) * np.exp(-0.5 * b * b) * np.cosh(b * along))
+def shifts(n: int, to: Directions, rng: np.random.Generator) -> Array:
+    """Return what (n, k) is added to each trial along each direction; nothing to some trials."""
+    far = rng.standard_normal((n, len(to.spread))) * np.sqrt(np.square(to.spread) - 1.0)
+    return np.where(rng.random((n, 1)) < DEFENSIVE, 0.0, far)
+
+
+def estimate(failed: Mask, along: Array, to: Directions) -> Rare:
+    """Return the probability of failure from trials, with u.x (n, k) of each."""
+    denser = np.exp(0.5 * np.square(along) @ (1.0 - to.spread**-2.0)) / np.prod(to.spread)
+    weights = 1.0 / (DEFENSIVE + (1.0 - DEFENSIVE) * denser)
     counted = np.where(failed, weights, 0.0)
     n, p = len(counted), min(1.0, float(counted.mean()))
     error = float(counted.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf")
@@ -57,26 +70,26 @@ def estimate(failed: Mask, along: Array, b: float) -> Rare:
     return Rare(p, p / factor, min(1.0, p * factor), n, int(failed.sum()), effective)
 
 
-def sampled(failure: Callable[[Array], Mask], u: Array, b: float, n: int, rng: np.random.Generator) -> Rare:
-    """Return the probability that standard normal numbers (n, d) fail."""
-    x = rng.standard_normal((n, len(u))) + shifts(n, b, rng)[:, None] * u
-    return estimate(failure(x), x @ u, b)
+def sampled(failure: Callable[[Array], Mask], to: Directions, n: int, rng: np.random.Generator) -> Rare:
+    """Return the probability that standard normal numbers (n, drawn) fail."""
+    x = rng.standard_normal((n, to.u.shape[1])) + shifts(n, to, rng) @ to.u
+    return estimate(failure(x), x @ to.u.T, to)
 
 
 @dataclass(frozen=True)
 class ShiftedDraws(Draws):
-    """Draws moved along a direction, each trial by its own distance."""
+    """Draws moved along directions, each trial by its own distances."""
 
-    direction_of: dict[str, Array] = field(default_factory=dict)  # name of a draw -> its part of the direction
-    shift: Array = field(default_factory=lambda: np.zeros(0))  # (n)
-    along: Array = field(default_factory=lambda: np.zeros(0))  # (n) collects u.x
+    parts: dict[str, Array] = field(default_factory=dict)  # name of a draw -> its part (k, size) of the directions
+    shift: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (n, k)
+    along: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (n, k) collects u.x
 
     def _normal(self, name: str, shape: Any) -> Array:
         x = super()._normal(name, shape)
-        part = self.direction_of.get(f"{self.prefix}{name}")
+        part = self.parts.get(f"{self.prefix}{name}")
         if part is not None:
-            x = x + (self.shift[:, None] * part).reshape(x.shape)
-            self.along[:] += x.reshape(len(x), -1) @ part
+            x = x + (self.shift @ part).reshape(x.shape)
+            self.along[:] += x.reshape(len(x), -1) @ part.T
         return x
 
 
@@ -94,42 +107,49 @@ def refuse_without_numbers(mission: Mission, requirement: str) -> None:
         raise InputError(f"--sobol {requirement}: takes a requirement of a signal")
 
 
-def direction(lincov: Covariance, requirement: str) -> tuple[dict[str, Array], float]:
-    """Return the direction of what is drawn by which an error reaches the bound of a requirement first, and how far.
+def directions(lincov: Covariance, requirement: str) -> tuple[dict[str, slice], Directions]:
+    """Return the draws, and the directions in which they move the error of a requirement, the strongest first.
 
-    At the time and in the component in which draws matter most: b is the mean of u.x among trials at the bound.
+    They are the principal ones of all times together. Of an RMS the bound is reached by the mean square over time, else
+    at the time at which the error is largest; b is the mean of u.x among trials at the bound, noise included.
     """
     bound, window = bound_of(lincov.mission, requirement), lincov.windows.get(requirement)
     if window is None:
         raise InputError(f"--rare {requirement}: no flight has data for it")
-    signal, parts = window.signals[0], lincov.flights[0].parts
-    slopes, total = lincov.quiet.fit(signal)[0][window.times], lincov.total(signal)[window.times]
-    values, vectors = np.linalg.eigh(np.nan_to_num(slopes @ np.swapaxes(slopes, 1, 2)))
-    t = int(np.argmax(values[:, -1]))
-    gradient = vectors[t, :, -1] @ slopes[t]
-    size, sigma = float(np.linalg.norm(gradient)), float(np.sqrt(vectors[t, :, -1] @ total[t] @ vectors[t, :, -1]))
-    if not size > 0.0:
+    signal, rms = window.signals[0], lincov.mission.requirements[requirement].statistic in ("rms", "mean")  # type: ignore[attr-defined]
+    slopes = np.nan_to_num(lincov.quiet.fit(signal)[0][window.times])
+    total = lincov.total(signal)[window.times]
+    strength, u = np.linalg.svd(slopes.reshape(-1, slopes.shape[2]), full_matrices=False)[1:]
+    if not strength[0] > 0.0:
         raise InputError(f"--rare {requirement}: nothing that is drawn before the flight moves its signal")
-    return {name: gradient[part] / size for name, part in parts.items()}, bound * size / sigma**2
+    u = u[: min(MOST, int(np.sum(strength > WEAKEST * strength[0])))]
+    error = slopes @ u.T  # (times, size, k)
+    square = np.square(error).sum(axis=1)
+    one = error[:, :, 0]
+    variance = np.einsum("ti,tij,tj->t", one, total, one) / np.maximum(square[:, 0], 1e-300)
+    strongest, sigma_2 = (
+        (square[:, 0].mean(), variance.mean()) if rms else max(zip(square[:, 0], variance, strict=True))
+    )
+    b, ratio = bound * np.sqrt(strongest) / sigma_2, np.square(strength[: len(u)] / strength[0])
+    return lincov.flights[0].parts, Directions(u, np.maximum(b * np.sqrt(ratio / ratio.sum()), 1.0))
 
 
 def rare(lincov: Covariance, requirement: str, trials: int, chunk: int = 1000) -> Rare:
     """Fly trials that are shifted towards failure; return the probability that one by itself fails a requirement."""
-    u, b = direction(lincov, requirement)
-    u = {name: part for name, part in u.items() if part.any()}
+    places, to = directions(lincov, requirement)
+    parts = {name: to.u[:, place] for name, place in places.items() if to.u[:, place].any()}
     alone: Mission = lincov.mission.model_copy(
         update={"requirements": {requirement: lincov.mission.requirements[requirement]}}
     )
     rng, failed, along = np.random.default_rng([lincov.seed, 99]), [], []
     for first in range(0, trials, chunk):
         numbers = np.arange(first, min(first + chunk, trials))
-        made = ShiftedDraws(
-            lincov.seed, numbers, direction_of=u, shift=shifts(len(numbers), b, rng), along=np.zeros(len(numbers))
-        )
+        shift = shifts(len(numbers), to, rng)
+        made = ShiftedDraws(lincov.seed, numbers, parts=parts, shift=shift, along=np.zeros(shift.shape))
         flight = alone.fly(numbers.tolist(), lincov.seed, judged_only=True, draws=lambda _, made=made: made)
         failed.append(~flight.verdict.success)
         along.append(made.along)
-    return estimate(np.concatenate(failed), np.concatenate(along), b)
+    return estimate(np.concatenate(failed), np.concatenate(along), to)
 
 
 def sobol(lincov: Covariance, requirement: str, n: int) -> dict[str, tuple[float, float, float]]:
