@@ -255,9 +255,9 @@ def test_a_value_drawn_for_a_trial_is_held_to_what_its_field_may_be(key, sigma, 
         mission.fly(50)
 
 
-@pytest.mark.parametrize("size", [1e-8, 1e8])
+@pytest.mark.parametrize("size", [1e-14, 1e8])
 def test_thrusters_of_any_size_are_allocated(size):
-    """The tolerances of the linear programme are absolute: at 1e-8 N it had no solution, which was a defect."""
+    """The tolerances of the linear programme are absolute: where thrusters push little it has no solution."""
     arms = np.concatenate([np.eye(3), -np.eye(3)])
     wrenches = np.array([[*np.cross(r, f), *f] for r in arms for f in arms if abs(r @ f) < 0.5])
     unit, scaled = (ThrusterAllocation(wrenches_B=k * wrenches) for k in (1.0, size))
