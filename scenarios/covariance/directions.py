@@ -33,7 +33,8 @@ class Quiet(noise.Stream):
     """A stream of zeros."""
 
     def __init__(self, trials: int, size: int) -> None:
-        self.size, self._ahead, self._used = size, np.zeros((trials, self.BLOCK, size)), self.BLOCK
+        self._block = self._used = self.BLOCK
+        self.size, self._ahead = size, np.zeros((trials, self._block, size))
 
     def _draw(self) -> None:
         self._used = 0
