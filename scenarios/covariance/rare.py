@@ -22,6 +22,8 @@ from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.scenarios.covariance.analysis import Covariance
 from gnc.scenarios.covariance.directions import TypicalFlight
+from gnc.scenarios.missions import dispersal
+from gnc.scenarios.missions.build import prepare
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.statistic import StatisticPart
 from gnc.scenarios.missions.verdict import judge
@@ -93,6 +95,24 @@ class ShiftedDraws(Draws):
         return x
 
 
+@dataclass(frozen=True)
+class NotedDraws(Draws):
+    """Draws that note the names of what may be moved; unit directions and dispersed fields may not."""
+
+    names: set[str] = field(default_factory=set)
+
+    def _normal(self, name: str, shape: Any) -> Array:
+        self.names.add(f"{self.prefix}{name}")
+        return super()._normal(name, shape)
+
+
+def movable(mission: Mission, seed: int) -> set[str]:
+    """Return the names of the draws of a mission that are moved along directions."""
+    trials, noted = np.array([0]), NotedDraws(seed, np.array([0]))
+    prepare(dispersal.groups(mission, seed, trials)[0], seed, noted)
+    return noted.names
+
+
 def bound_of(mission: Mission, requirement: str) -> float:
     """Return what the signal of a requirement may be at most."""
     bound = getattr(mission.requirements[requirement], "at_most", None)
@@ -117,7 +137,10 @@ def directions(lincov: Covariance, requirement: str) -> tuple[dict[str, slice], 
     if window is None:
         raise InputError(f"--rare {requirement}: no flight has data for it")
     signal, rms = window.signals[0], lincov.mission.requirements[requirement].statistic in ("rms", "mean")  # type: ignore[attr-defined]
+    parts, names = lincov.flights[0].parts, movable(lincov.mission, lincov.seed)
     slopes = np.nan_to_num(lincov.quiet.fit(signal)[0][window.times])
+    for name in parts.keys() - names:
+        slopes[:, :, parts[name]] = 0.0
     total = lincov.total(signal)[window.times]
     strength, u = np.linalg.svd(slopes.reshape(-1, slopes.shape[2]), full_matrices=False)[1:]
     if not strength[0] > 0.0:
@@ -131,7 +154,7 @@ def directions(lincov: Covariance, requirement: str) -> tuple[dict[str, slice], 
         (square[:, 0].mean(), variance.mean()) if rms else max(zip(square[:, 0], variance, strict=True))
     )
     b, ratio = bound * np.sqrt(strongest) / sigma_2, np.square(strength[: len(u)] / strength[0])
-    return lincov.flights[0].parts, Directions(u, np.maximum(b * np.sqrt(ratio / ratio.sum()), 1.0))
+    return parts, Directions(u, np.maximum(b * np.sqrt(ratio / ratio.sum()), 1.0))
 
 
 def rare(lincov: Covariance, requirement: str, trials: int, chunk: int = 1000) -> Rare:
