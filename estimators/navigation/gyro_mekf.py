@@ -37,7 +37,7 @@ from gnc.history import Signal
 from gnc.linalg import block, zeros
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
-from gnc.models.sensors import Gyro, Magnetometer, Measurement
+from gnc.models.sensors import Gyro, Magnetometer, Measurement, StarTracker
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
 
@@ -92,9 +92,19 @@ class GyroFilter:
 
 @dataclass(frozen=True, eq=False)
 class GyroNavigation(AttitudeNavigation):
-    """A filter whose prediction is the gyro."""
+    """A filter whose prediction is the gyro.
+
+    Star trackers that are mounted askew turn all estimates alike. That is no state of the filter, but counts in what it
+    tells of itself: the mean of the misalignments that their sections state.
+    """
 
     gyro: str = ""  # name of the one that drives it
+
+    @functools.cached_property
+    def askew(self) -> float:
+        """Variance of the attitude about each axis by trackers that are mounted askew [rad^2]."""
+        squares = [np.square(s.bias_sigma).max() for s in self.known.sensors.values() if isinstance(s, StarTracker)]
+        return float(sum(squares)) / max(len(squares), 1) ** 2
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -123,6 +133,7 @@ class GyroNavigation(AttitudeNavigation):
         """Return errors, and what the filter believes of them."""
         q_IB, w_B = self.filter.state(belief)
         off, C = turn_deg(q_IB, truth.q_IB), belief.mekf.C[..., :3, :3]
+        C = C + self.askew * np.eye(3) if self.askew else C
         return {
             "knowledge_error_deg": off,
             "rate_error_deg_s": np.degrees(truth.w_B - w_B),
