@@ -35,6 +35,8 @@ def export(
 ) -> None:
     """Write flight software of a mission, or a kernel, as C99, with test vectors, a test program and its Makefile."""
     if what == "kernel":
+        if compare:
+            raise InputError("--compare: takes a mission")
         summary = _export_kernel(kernel or "", name, out)
     else:
         from gnc.scenarios.missions import flight_code
@@ -46,6 +48,8 @@ def export(
             raise InputError(f"--surroundings {surroundings}: give inputs or table")
         options = {"single": single, "most_repeats": most_repeats}
         mission = read(what, settings or ())
+        if compare and len(mission.software) != 1:
+            raise InputError("--compare: flies missions in which one craft has flight software")
         files = flight_code.export(mission, craft, out, surroundings == "table", sizes, **options)
         summary = {"mission": mission.name, "files": [str(file) for file in files]}
         if compare:

@@ -224,6 +224,8 @@ def test_another_configuration_is_refused_with_one_line_and_nothing_is_written(s
         assert message in error and error.count("\n") == 1 and not out.exists()
     assert main(["export", "separation", "--craft", "nobody", "--out", str(out)]) == 2
     assert main(["export", "pointing", "kernel", "--out", str(out)]) == 2 and not out.exists()
+    asked = ["export", "kernel", "gnc.quaternion:mul", "--compare", "2", "--out", str(out)]
+    assert main(asked) == 2 and not out.exists()
 
 
 def same(first, second):
