@@ -59,7 +59,7 @@ def predictions(lincov: Covariance, derivatives: bool = True) -> tuple[list[Pred
         limits = {"<=": getattr(part, "at_most", None), ">=": getattr(part, "at_least", None)}
         bounds = [f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None]
         window = lincov.windows.get(name)
-        asked = bool(bounds) and getattr(part, "per_trial", True)
+        asked = bool(bounds) and getattr(part, "per_trial", True) and name in verdict.per_trial
         value = verdict.metrics.get(name, float("nan"))
         budget, slopes = {}, {}
         if window is not None and isinstance(part, StatisticPart):
