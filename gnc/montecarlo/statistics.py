@@ -84,7 +84,7 @@ def described(values: Array) -> dict[str, float | None]:
     return numbers
 
 
-def worst(values: Array, count: int = 5) -> list[int]:
+def largest(values: Array, count: int = 5) -> list[int]:
     """Trials with the largest values, the worst first; of equal ones the lower number first."""
     known = np.flatnonzero(np.isfinite(values))
     return [int(trial) for trial in known[np.argsort(-values[known], kind="stable")][:count]]

@@ -63,8 +63,8 @@ def test_a_description_counts_only_what_there_is() -> None:
 
 def test_the_worst_trials_come_first_and_nan_never() -> None:
     values = np.array([1.0, 9.0, np.nan, 9.0, np.inf, 5.0])
-    assert statistics.worst(values, 3) == [1, 3, 5]
-    assert statistics.worst(values, 10) == [1, 3, 5, 0]
+    assert statistics.largest(values, 3) == [1, 3, 5]
+    assert statistics.largest(values, 10) == [1, 3, 5, 0]
 
 
 def test_a_sensitivity_is_the_rank_correlation_with_its_exact_chance() -> None:

@@ -75,6 +75,23 @@ function shadesPlugin(shades) {
   return { hooks: { drawClear: draw } };
 }
 
+// The names of bounds stand on their lines, at the right; where two would touch, the lower one stands below its line.
+function boundsPlugin(bounds) {
+  const draw = ({ ctx, bbox, valToPos }) => {
+    const size = Math.round(11 * devicePixelRatio);
+    const marked = bounds.filter(({ name }) => !name.endsWith(" ")).map(({ name, value }) => [valToPos(value, "y", true), name]);
+    Object.assign(ctx, { font: `${size}px system-ui, sans-serif`, textAlign: "right", fillStyle: colour("--fail") });
+    let above = -Infinity;
+    for (const [y, name] of marked.sort(([a], [b]) => a - b)) {
+      if (!(y >= bbox.top && y <= bbox.top + bbox.height)) continue;
+      const room = y - Math.max(above, bbox.top) > 1.3 * size;
+      ctx.fillText(name, bbox.left + bbox.width - 4, room ? y - 0.35 * size : y + 1.1 * size);
+      above = y + (room ? 0 : 1.3 * size);
+    }
+  };
+  return { hooks: { draw } };
+}
+
 function options({ x_label, y_label, settled, bounds, shades }, scale, series, bands) {
   const levels = bounds.map(({ value }) => value);
   const whole = (_, low, high) => uPlot.rangeNum(Math.min(low, ...levels), Math.max(high, ...levels), 0.08, true);
@@ -90,7 +107,7 @@ function options({ x_label, y_label, settled, bounds, shades }, scale, series, b
     height: HEIGHT,
     series: [{ label: x_label, value: (_, t) => number(t) }, ...series],
     bands,
-    plugins: [shadesPlugin(shades)],
+    plugins: [shadesPlugin(shades), boundsPlugin(bounds)],
     scales: { x: { time: false }, y },
     axes: [
       { ...axis(x_label), labelSize: 22, size: 34 },
