@@ -48,8 +48,8 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     scale = 1.0 + z * z / trials
     centre = (p + 0.5 * z * z / trials) / scale
     half = z / scale * float(np.sqrt(p * (1.0 - p) / trials + 0.25 * z * z / trials**2))
-    # At p = 0 and 1 an end is 0 or 1 exactly; round-off must not carry it beyond.
-    return Interval(p, max(centre - half, 0.0), min(centre + half, 1.0))
+    # At p = 0 and 1 an end is 0 or 1 exactly, which round-off misses.
+    return Interval(p, centre - half if successes else 0.0, centre + half if successes < trials else 1.0)
 
 
 def percentiles(values: Array, percents: tuple[float, ...] = PERCENTS) -> Array:

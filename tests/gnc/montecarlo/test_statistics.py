@@ -20,6 +20,11 @@ def test_wilson_is_scipys(k: int, n: int, confidence: float) -> None:
     assert math.isclose(found.hi, expected.high, rel_tol=1e-12)
 
 
+def test_wilson_of_none_begins_at_zero_and_of_all_ends_at_one() -> None:
+    for n in (1, 12, 37, 10000):
+        assert (statistics.wilson(0, n).lo, statistics.wilson(n, n).hi) == (0.0, 1.0)
+
+
 def test_wilson_of_nothing_is_everything() -> None:
     assert statistics.wilson(0, 0)[1:] == (0.0, 1.0)
 

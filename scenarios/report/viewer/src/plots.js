@@ -5,6 +5,8 @@ import { locate } from "./interpolate.js";
 
 const PALETTE = ["#3e8bff", "#f2762e", "#1aa179", "#a56bf5", "#e5484d", "#0ea5b7", "#c99a06", "#e0569b"];
 const HEIGHT = 240;
+const PRINTED = 680; // of a page
+const WIDE_CARD = ".grid > :last-child:nth-child(odd)";
 const CLICK_PIXELS = 3; // more is a drag, which zooms
 
 export function plot(spec, player) {
@@ -22,6 +24,8 @@ export function plot(spec, player) {
   };
   draw(first(spec));
   new ResizeObserver(() => chart.setSize({ width: width(), height: HEIGHT })).observe(card);
+  addEventListener("beforeprint", () => chart.setSize({ width: card.matches(WIDE_CARD) ? PRINTED : PRINTED / 2 - 24, height: 220 }));
+  addEventListener("afterprint", () => chart.setSize({ width: width(), height: HEIGHT }));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
   return card;
 }
