@@ -28,7 +28,8 @@ def draw(campaign: Campaign, mission: Mission) -> Mapping[str, Draw]:
     title = f"{mission.name}: percentiles over {campaign.summary['trials']} trials"
     if bands := fans(campaign.bands, mission):
         figures["bands"] = partial(panels, title=title, plots=bands[:MOST])
-    there = [key for key, x in campaign.summary["metrics"].items() if x["count"] > 1 and not of_books(mission, key)]
+    every = campaign.summary["metrics"].items()
+    there = [key for key, x in every if x["count"] > 1 and x["std"] > 0.0 and not of_books(mission, key)]
     asked = {key: getattr(part, "at_most", None) for key, part in mission.requirements.items()}
     metrics = sorted(there, key=lambda key: asked.get(key) is None)[:MOST]  # what is asked comes first
     if metrics:
@@ -47,14 +48,14 @@ def _distributions(figure: Figure, campaign: Campaign, mission: Mission, names: 
         axes.plot(values, (np.arange(len(values)) + 0.5) / len(values), color=COLOURS[0], lw=1.2)
         part = mission.requirements.get(name)
         for bound in (getattr(part, "at_most", None), getattr(part, "at_least", None)):
-            if bound is not None:
+            if bound is not None and getattr(part, "per_trial", True):
                 axes.axvline(bound, color=COLOURS[1], lw=1.0, ls="--")
         axes.set_xlabel(title_of(mission, name), fontsize=8)
         axes.set(ylabel="share of trials", ylim=(0.0, 1.0))
         axes.grid(alpha=0.3)
     for axes in panels[len(names) :]:
         axes.set_visible(False)
-    figure.suptitle(f"Metrics over {campaign.summary['trials']} trials; dashed: what is asked", fontsize=11)
+    figure.suptitle(f"Metrics over {campaign.summary['trials']} trials; dashed: what each is asked", fontsize=11)
 
 
 def _sensitivities(figure: Figure, every: list[dict[str, Any]]) -> None:

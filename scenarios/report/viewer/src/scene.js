@@ -58,7 +58,7 @@ export class SceneView {
     const reach = Math.max(...this.bodies.map((body) => body.path.radius), 2 * (this.#seat?.size ?? 0));
     const [target, radius] = this.#seat ? [new THREE.Vector3(), reach] : [this.centre, this.radius];
     this.controls.target.copy(target);
-    this.#camera.position.copy(target).addScaledVector(VIEW, 2.4 * radius);
+    this.#camera.position.copy(target).addScaledVector(VIEW, 3.1 * radius);
     this.controls.update();
     this.#show(this.player.t);
   }
