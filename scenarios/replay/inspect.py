@@ -11,9 +11,11 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.errors import InputError
+from gnc.estimators.imu_clipping import LEAST, limits
 from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log
 from gnc.scenarios.replay import column_names
 from gnc.scenarios.replay.column_names import Group
+from gnc.scenarios.replay.quantities import SI
 
 Array = Any
 Values = dict[str, Array]
@@ -128,6 +130,9 @@ def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None
     if unit is None and group.kind not in ("", "geodetic"):  # its name is known, and its numbers are not
         return guess | {"kind": "", "like": group.kind}
     stated = bool(group.unit) and unit is not None and group.unit in column_names.ALIASES[unit].split()
+    if unit is not None and group.kind in LEAST:
+        end = np.abs(limits(values[whole], group.kind, SI[unit]))
+        guess |= {"range": float(end.min())} if np.isfinite(end).any() else {}
     return guess | {"unit": unit, "stated": stated}
 
 
