@@ -1,4 +1,4 @@
-"""Samples of a gyro or an accelerometer at the end of its range: where they are, and what they most likely hide.
+"""What samples of a gyro or an accelerometer do not show: at the end of their range, and where some are missing.
 
 At a limit a sensor repeats itself, which at that speed it does nowhere else. The hidden peak is the cubic through both
 ends of the run with their slopes; of random motions it is right to a seventh of what it adds (standard deviation).
@@ -19,6 +19,7 @@ NOISELESS = 20  # samples on a straight line elsewhere: a log of a rate table wi
 FAST = 0.5  # of the largest number: from there on runs elsewhere count
 SLOPE_STEPS = 3  # over which the slope at an end is taken
 DOUBT = 0.15  # of what is added: its standard deviation
+UNSEEN, UNSEEN_S = 0.06, 0.17  # doubt of what a gap hides: its share, and over which time [s] it doubles
 CHUNK = 65536  # rows that are looked at together
 LEAST = {"gyro": 1.5, "accelerometer": 12.0}  # end of a range [rad/s], [m/s^2]: at rest sensors repeat themselves, too
 
@@ -103,6 +104,28 @@ def _hidden(t: Array, x: Array, begin: int, end: int) -> Array:
         return np.zeros(end - begin)
     span = t[last] - t[first]
     s = (t[begin:end] - t[first]) / span
-    cubic = (1 - s) ** 2 * ((1 + 2 * s) * x[first] + s * span * up)
-    cubic += s**2 * ((3 - 2 * s) * x[last] + (1 - s) * span * down)
-    return np.maximum(cubic, 0.0)
+    return np.maximum(cubic(s, x[first], x[last], span * up, -span * down), 0.0)
+
+
+def cubic(s: Array, first: Array, last: Array, rise: Array, fall: Array) -> Array:
+    """Return the cubic over 0 <= s <= 1 with its ends and the slopes there."""
+    return (1 - s) ** 2 * ((1 + 2 * s) * first + s * rise) + s**2 * ((3 - 2 * s) * last - (1 - s) * fall)
+
+
+def bridge(rows: Array, after: Array, dt: float) -> tuple[Array, Array]:
+    """Return rows (t, gyro, acc) between rows `after` and the next, a usual step dt apart, and the gyro's doubt.
+
+    The turn of random motions is right to 0.06 (1 + (T / 0.17 s)^3) of how far the cubic over T is from both ends.
+    """
+    ends = [np.clip(after + shift, 0, len(rows) - 1) for shift in (0, 1, -SLOPE_STEPS, 1 + SLOPE_STEPS)]
+    (t, z), (t_1, z_1), (t_0, z_0), (t_2, z_2) = ((rows[k, :1], rows[k, 1:]) for k in ends)
+    span = t_1 - t
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rise, fall = (np.nan_to_num(slope) * span for slope in ((z - z_0) / (t - t_0), (z_2 - z_1) / (t_2 - t_1)))
+    number = np.maximum(np.rint(span[:, 0] / dt).astype(int) - 1, 0)
+    of = np.repeat(np.arange(len(after)), number)
+    s = ((np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number) + 1) / (number[of] + 1))[:, None]
+    added = np.concatenate([t[of] + s * span[of], cubic(s, z[of], z_1[of], rise[of], fall[of])], axis=1)
+    far = np.hypot(span * (rise - fall) / 12.0, 0.5 * span * (z_1 - z))[:, :3]
+    sigma = UNSEEN * (1.0 + (span / UNSEEN_S) ** 3) * far
+    return added, (sigma**2 / np.maximum(number, 1)[:, None])[of]

@@ -44,8 +44,9 @@ class ImuFilter:
     def samples(self, rows: Array, past: int) -> Samples:
         """Return rows (t, gyro, acc, mag[, doubt]) without the first `past` of them, which only tell of rest."""
         rows = np.ascontiguousarray(rows, float)
-        rests = resting(rows[:, 1:4], np.nan_to_num(rows[:, 4:7]), past, RestSurvey(self.dt).window, self.noise)
-        t, gyro, acc, mag, doubt = np.split(rows[past:], [1, 4, 7, 10], axis=1)
+        field = rows[:, 7:10] if self.with_field else None
+        rests = resting(rows[:, 1:4], np.nan_to_num(rows[:, 4:7]), past, RestSurvey(self.dt).window, self.noise, field)
+        t, gyro, acc, mag, doubt, _ = np.split(rows[past:], [1, 4, 7, 10, 13], axis=1)
         doubt = doubt if doubt.size else np.zeros_like(gyro)
         parts = [np.ascontiguousarray(part) for part in (t[:, 0], gyro, acc, mag * self.scale, rests, doubt)]
         return Samples(*parts)

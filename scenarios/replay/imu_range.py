@@ -1,4 +1,4 @@
-"""Rows of the IMU filter in body axes, with what sensors at the end of their range have hidden."""
+"""Rows of the IMU filter in body axes, with what clipped and missing samples have hidden."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.estimators.imu_clipping import limits, mend
+from gnc.estimators.imu_clipping import bridge, limits, mend
 from gnc.scenarios.replay.quantities import SI
 from gnc.scenarios.replay.sensor_config import ALIGNED
 
 Array = Any
 
 CHUNK = 16384  # rows
+MISSED, BRIDGED_S = 1.5, 0.3  # usual steps, of which one misses a sample; longest time that is bridged
+ADDED = 13  # column that is 1 in rows that the log does not have, behind those of the gyro's doubt
 FIRST = {"gyro": 1, "accelerometer": 4}  # column of a row
 
 
@@ -44,6 +46,29 @@ def in_body_axes(rows: Array, sensors: Any, folder: Path) -> tuple[Array, dict[s
         if s.q_BS != ALIGNED:
             _turn(part, doubt if s.kind == "gyro" else None, np.array(s.q_BS))
     return (rows if doubt is None else _beside(rows, doubt, folder)), told
+
+
+def bridged(rows: Array, dt: float, folder: Path) -> Array:
+    """Return rows with others in short gaps, and columns of doubt and of what was added; as they are without a gap."""
+    parts = [(i, np.diff(rows[i : i + CHUNK + 1, 0])) for i in range(0, len(rows), CHUNK)]
+    after = np.concatenate([i + np.flatnonzero((h > MISSED * dt) & (h <= BRIDGED_S)) for i, h in parts])
+    if not len(after):
+        return rows
+    added, doubt = bridge(rows[:, :7], after, dt)
+    wide, n, at = _room(len(rows) + len(added), ADDED + 1, folder), rows.shape[1], 0
+    for i in range(0, len(rows), CHUNK):
+        old = rows[i : i + CHUNK]
+        new: Array = slice(*np.searchsorted(added[:, 0], [old[0, 0], rows[min(i + CHUNK, len(rows) - 1), 0]]))
+        block = np.zeros((len(old) + len(added[new]), ADDED + 1))
+        place = np.searchsorted(old[:, 0], added[new, 0]) + np.arange(len(added[new]))
+        block[place, :7], block[place, 7:10], block[place, 10:] = (
+            added[new],
+            np.nan,
+            np.pad(doubt[new], ((0, 0), (0, 1)), constant_values=1.0),
+        )
+        block[np.setdiff1d(np.arange(len(block)), place), :n] = old
+        wide[at : at + len(block)], at = block, at + len(block)
+    return wide
 
 
 def _turn(part: Array, doubt: Array | None, q_BS: Array) -> None:

@@ -23,7 +23,7 @@ from gnc.estimators.imu_smoother import smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.filter_protocol import named
-from gnc.scenarios.replay.imu_range import Clipped, in_body_axes
+from gnc.scenarios.replay.imu_range import ADDED, Clipped, bridged, in_body_axes
 from gnc.scenarios.replay.inertial import driving
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.results import Results
@@ -86,6 +86,7 @@ class ImuRunner:
         if self._file.tell():
             rows = np.memmap(self._file, float, "r+").reshape(-1, SENSORS)
             rows, self.clipped = in_body_axes(rows, self._driving, self._folder)
+            rows = bridged(rows, _usual_step(rows), self._folder)
             if self._mounted is not None:
                 self._remove_iron(rows)
             (self._compare if self.candidates else self._filter)(rows)
@@ -142,7 +143,7 @@ class ImuRunner:
     def _built(self, rows: Array, config: Replay) -> ImuFilter:
         chosen = config.filter
         assert isinstance(chosen, filter_config.ImuFilterSection)
-        dt = float(np.median(np.diff(rows[: min(len(rows), CHUNK), 0]))) if len(rows) > 1 else 1.0
+        dt = _usual_step(rows)
         noise = self.noise or surveyed(rows, dt)
         self.noise = noise
         for s in config.sensors:
@@ -169,4 +170,11 @@ class ImuRunner:
         columns |= {"q_IB": told.q, "w_B": told.w, "bias": told.bias}
         if self._mounted is not None:
             columns |= {"magnet_B": told.magnet[:, :3] / imu.scale, "magnet_I": told.magnet[:, 3:] / imu.scale}
-        self._results.write(columns | {"C": told.C.reshape(-1, 6, 6)})
+        columns |= {"C": told.C.reshape(-1, 6, 6)}
+        if rows.shape[1] > ADDED:
+            columns = {name: z[rows[chunk.start : chunk.end, ADDED] == 0.0] for name, z in columns.items()}
+        self._results.write(columns)
+
+
+def _usual_step(rows: Array) -> float:
+    return float(np.median(np.diff(rows[:CHUNK, 0]))) if len(rows) > 1 else 1.0

@@ -113,6 +113,19 @@ def test_a_gyro_at_the_end_of_its_range_costs_little_and_is_told(tmp_path, state
     assert f" in {100 * share:.2g} % of its numbers" in warning
 
 
+def test_many_short_gaps_cost_half_a_degree_and_add_no_estimate(tmp_path):
+    """30 times 0.2 s of 40 s of motion; held over the gaps, samples would cost 4 deg."""
+    m = motion(seed=6)
+    lost = (m.rows[:, :1] - np.linspace(11.0, 49.0, 30)) % 100.0 < 0.2
+    kept = ~lost.any(axis=1)
+    columns = {"t": m.rows[:, 0], "gyr": np.degrees(m.rows[:, 1:4]), "acc": m.rows[:, 4:7] / 9.80665}
+    columns |= {"mag": m.rows[:, 7:], "q": m.q_IB, "moves": m.moves}
+    np.savez(tmp_path / "log.npz", **{name: z[kept] for name, z in columns.items()})
+    _, outcome = replayed(tmp_path / "log.npz", TOML.replace("rate_hz = 200", 'time = "t"'), tmp_path / "out")
+    assert outcome["estimates"] == kept.sum() < 11_000
+    assert outcome["truth"]["rms_deg"] < 1.0
+
+
 def test_it_says_which_sensors_it_takes():
     with pytest.raises(InputError, match="0 of the kind accelerometer; imu is driven by exactly one"):
         parse(TOML.replace('{ kind = "accelerometer", columns = "acc", unit = "g" },', ""), Replay)
