@@ -190,7 +190,17 @@ class _Builder:
         others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
         when = self.h, 1.0 / software.rate_hz
         surroundings = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
-        return Known(name, nominal, sensors, effectors, loads, *surroundings)
+        error = float(getattr(section, "J_error_percent", 0.0))
+        return Known(name, nominal, sensors, effectors, loads, *surroundings, self._unsure(section, nominal.J), error)
+
+    def _unsure(self, section: CraftPart, J: Any) -> dict[str, Any]:
+        """Return one sigma of what loads of each kind do unknown to flight software, all along the path."""
+        skies = [self.known_sky.at(round(share * self.duration / self.h) * self.h) for share in np.linspace(0, 1, 9)]
+        squares: dict[str, Any] = {}
+        for part in section.loads.values():
+            kind, each = part.kind_name(), [np.square(part.unsure(J, env)) for env in skies]
+            squares[kind] = squares.get(kind, 0.0) + np.mean(each, axis=0)
+        return {kind: np.sqrt(square) for kind, square in squares.items()}
 
     def _modes(self, name: str, known: Known) -> list[ModeRun]:
         sections: Mapping[str, Mode] = self.nominal.software[name].modes
@@ -246,7 +256,8 @@ class _Builder:
             planned = [
                 mode.guidance.load_B for mode in modes if mode.guidance is not None and hasattr(mode.guidance, "load_B")
             ]
-            known = dataclasses.replace(known, planned=planned)
+            coasts = all(mode.guidance is None and not mode.shares for mode in modes)
+            known = dataclasses.replace(known, planned=planned, coasts=coasts)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
         sizes = {key: effector.size for key, effector in known.effectors.items()}
