@@ -14,9 +14,9 @@ from gnc.scenarios.covariance.command import Json, Name, Settings
 def sweep(
     name: Name,
     over: Annotated[list[str], typer.Option(help="FIELD=VALUES: sensors.*.rate_hz=10,1,1/30 or low:high:count[:log].")],
-    by: Annotated[str, typer.Option(help="covariance, or monte-carlo.")] = "covariance",
+    by: Annotated[str, typer.Option(help="Method: covariance, or monte-carlo.")] = "covariance",
     settings: Settings = None,
-    trials: Annotated[int, typer.Option(min=1, help="Of Monte Carlo, at every point.")] = 100,
+    trials: Annotated[int, typer.Option(min=1, help="Trials of Monte Carlo at every point.")] = 100,
     flights: Annotated[int, typer.Option(min=1, help="Typical flights at most, at every point.")] = 4,
     latin: Annotated[int, typer.Option(min=0, help="Points of a Latin hypercube in place of the grid.")] = 0,
     workers: Annotated[int, typer.Option(min=1)] = 2,
