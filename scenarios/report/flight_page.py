@@ -22,6 +22,7 @@ from gnc.scenarios.report import covariance_page
 from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.page import Badge, Bar, Cell, Chapter, Page, Table
 from gnc.scenarios.report.panels import EDGE, Panels
+from gnc.scenarios.report.plot import Plot
 
 if TYPE_CHECKING:
     from xarray import Dataset
