@@ -181,6 +181,7 @@ class LinearFlight:
         tangent = self._tangent(recorded, columns, due)
         changed = self.numbers[recorded.changes]
         after, slopes, made, made_slopes = tangent.tick.run(z, k, count, changed)
+        self.kinks |= tangent.tick.kinks
         A, D, B = self._split(slopes, after[changed], tangent)
         seen = None
         if observed:
@@ -200,7 +201,7 @@ class LinearFlight:
         D[:, tangent.drawn] = some
         return A, D, dict(zip(tangent.noise, rest, strict=True))
 
-    kinks = False  # whether a derivative had no value, at a kink of the nominal flight, and was left out
+    kinks = False  # whether a derivative had no value, at a kink of the nominal flight
 
     def _tangent(self, recorded: _Recorded, columns: np.ndarray, due: tuple[bool, ...]) -> _Tangent:
         """Return a tick with its derivatives along these columns, what is drawn, and the noise of what is due."""

@@ -26,8 +26,9 @@ from gnc.trees import leaves
 if TYPE_CHECKING:
     pass
 
-STEP = 1e-3  # of differences of a part in Python, relative to the array that is changed
-STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))  # of fourth order, over 12 steps
+STEPS = 1e-3, 1e-5, 1e-7  # of differences of a part in Python, relative to the array that is changed
+SMOOTH = 1e-3  # of a change, by which changes over one and over two steps may differ from being in proportion
+ROUNDING = 1e-10  # of a number's size, likewise
 
 Slopes = Callable[[Input], np.ndarray | None]
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
@@ -55,6 +56,7 @@ class TangentTick:
         self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
+        self.kinks = False  # whether a part in Python switched within the shortest steps
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
         self._returned = [(np.zeros(size), np.zeros((len(seeds), size))) for size in sizes]
@@ -115,8 +117,11 @@ class TangentTick:
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part."""
-        trials, step = self.recording.recorder.trials, STEP * _sizes(cut, x)
+        """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part alone.
+
+        They are of fourth order. Where a part switches within two steps (a contact opens), shorter steps are taken.
+        """
+        trials, sizes = self.recording.recorder.trials, _sizes(cut, x)
 
         def call(numbers: np.ndarray) -> np.ndarray:
             tree = cut.call(numbers, k)
@@ -125,16 +130,26 @@ class TangentTick:
                 raise TypeError(f"{cut.name}: returns another structure from tick to tick")
             return y
 
-        middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (step > 0.0))
+        middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (sizes > 0.0))
         slopes = np.zeros((self.directions, middle.shape[1])) if self._of_rows is None else self._of_rows(middle)
-        for some in np.split(moved, range(trials, len(moved), trials)) if len(moved) else ():
-            change, rows = np.zeros((len(some), middle.shape[1])), np.arange(len(some))
-            for far, weight in STENCIL:
-                numbers = np.tile(x, (trials, 1))
-                numbers[rows, some] += far * step[some]
-                change += weight * call(numbers)[rows]
-            slopes += dx[:, some] @ (change / (12.0 * step[some, None]))
-        return middle[0], slopes
+        own, bent = np.zeros((len(moved), middle.shape[1])), np.tile(np.isfinite(middle[0]), (len(moved), 1))
+
+        def change(some: np.ndarray, far: np.ndarray) -> np.ndarray:
+            """Return half of the change between some numbers moved up and moved down, each by itself."""
+            up, down, rows = np.tile(x, (trials, 1)), np.tile(x, (trials, 1)), np.arange(len(some))
+            up[rows, some] += far
+            down[rows, some] -= far
+            return 0.5 * (call(up)[rows] - call(down)[rows])
+
+        for relative in STEPS:
+            (left,) = np.nonzero(bent.any(axis=1))
+            for some in np.split(left, range(trials, len(left), trials)) if len(left) else ():
+                step = relative * sizes[moved[some]]
+                near, far = change(moved[some], step), change(moved[some], 2.0 * step)
+                own[some] = np.where(bent[some], (8.0 * near - far) / (6.0 * step[:, None]), own[some])
+                bent[some] &= ~(np.abs(far - 2.0 * near) <= SMOOTH * np.abs(near) + ROUNDING * np.abs(middle[0]))
+        self.kinks |= bool(bent.any())
+        return middle[0], slopes + dx[:, moved] @ np.nan_to_num(own)
 
     def _noises(self) -> list[tuple[Input, np.ndarray | None]]:
         clock = self.recording.clock

@@ -67,7 +67,7 @@ def mission(
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field.")] = None,
     runs: Annotated[int, typer.Option(min=3, help="Covariance runs at most.")] = 30,
     flights: Annotated[int, typer.Option(min=1, help="Typical flights of each.")] = 1,
-    trials: Annotated[int, typer.Option(min=2, help="Of Monte Carlo, before and after.")] = 50,
+    trials: Annotated[int, typer.Option(min=2, help="Trials of Monte Carlo, before and after.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
     """Choose gains or process noise that minimise a requirement by linear covariance; Monte Carlo before and after."""

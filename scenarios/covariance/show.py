@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WIDE = 50.0  # largest sigma over the median, above which the axis is logarithmic
 BLIND = (
     "saturated actuators, gates and lost trials beyond the nominal flights: linear analysis does not see them",
-    "modes and events happen when they do in the nominal flights",
+    "modes, events and impacts happen when they do in the nominal flights",
 )
 
 
@@ -42,7 +42,7 @@ def unseen(lincov: Covariance, left: Sequence[str]) -> list[str]:
     if flight.differenced:
         told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
     if flight.kinks:
-        told.append("a derivative had no value at a kink of the nominal flight, and was left out")
+        told.append("a derivative had no value at a kink of the nominal flight: it was left out, or that of both sides taken")
     if lincov.nonlinear:
         trials = f"{len(lincov.quiet.theta)} trials without noise have them as they are"
         told.append(f"not linear within 1 sigma: {', '.join(lincov.nonlinear)}; {trials}")
