@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from gnc.batch import Kernel
+from gnc import lie
+from gnc.batch import Kernel, batched
 from gnc.errors import InputError
 from gnc.estimators.extra_states import ExtraState, Kick
 from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensitivity
+from gnc.linalg import array, skew
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction
 
@@ -130,22 +133,50 @@ class Augmentation:
 
     def kernel_of(self, sensor: Any, n: int, env: Any) -> tuple[Kernel, tuple[Array, ...]] | None:
         """Return the sensor's kernel over n error states and its arguments, if there is one and no state changes it."""
-        if self.states and (self.changes_rate or any(state.is_bias_of(sensor) for state in self.states)):
+        if self.states and (self.changes_rate or any(s.concerns(sensor) for s in self.states)):
             return None
         expected = getattr(sensor, "expected", None)
         return None if expected is None else expected(n, env)
 
     def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
-        """Return the sensor's prediction at its estimated bias, H over all states; without `values` if none."""
+        """Return the sensor's prediction at its estimated bias and tilt, H over all states, or x alone."""
+        bias: Array | None = None
+        slopes: list[tuple[slice, Array]] = []
         for state, part, value in self.each(values):
             if state.is_bias_of(sensor):
-                z, H, R = sensor.predict(x, env, bias=value)
-                return Prediction(z, self._wide(H, part, sensor.H_bias), R)
-        return Prediction(*sensor.predict(x, env))
+                bias = value
+                slopes.append((part, sensor.H_bias))
+        z, H, R = sensor.predict(x, env) if bias is None else sensor.predict(x, env, bias=bias)
+        for state, part, value in self.each(values):
+            if state.is_tilt_of(sensor):
+                read = np.zeros(3) if bias is None else bias
+                z, H, slope = _tilted(np.shape(H)[-1], part.stop - part.start)(z, H, value, read)
+                slopes.append((part, slope))
+        return Prediction(z, self._wide(H, slopes) if slopes else H, R)
 
-    def _wide(self, H: Array, part: slice, H_bias: Array) -> Array:
-        lead = np.broadcast_shapes(H.shape[:-2], np.shape(H_bias)[:-2])
+    def _wide(self, H: Array, slopes: list[tuple[slice, Array]]) -> Array:
+        """Return H over all states, by its derivatives for some of the extra ones."""
+        lead = np.broadcast_shapes(H.shape[:-2], *(np.shape(one)[:-2] for _, one in slopes))
         m, n = H.shape[-2:]
         wide = np.zeros((*lead, m, n + self.size), H.dtype)
-        wide[..., :n], wide[..., n + part.start : n + part.stop] = H, H_bias
+        wide[..., :n] = H
+        for part, slope in slopes:
+            wide[..., n + part.start : n + part.stop] = slope
         return wide
+
+
+@functools.cache
+def _tilted(n: int, size: int) -> Kernel:
+    @batched(f"(3),(3,{n}),({size}),(3)->(3),(3,{n}),(3,{size})")
+    def tilted(z, H, tilt, bias):
+        """Return z and H of a sensor that is turned, and perhaps uneven, and the derivative of z by both."""
+        D, seen = lie.so3_exp(-tilt[:3]), z - bias
+        slope = skew(D @ seen) @ lie.so3_right_jacobian(tilt[:3])
+        if size == 9:
+            x, y, z_ = seen
+            by_even = array([[x, 0.0, 0.0, y, z_, 0.0], [0.0, y, 0.0, x, 0.0, z_], [0.0, 0.0, z_, 0.0, x, y]])
+            a, b, c, d, e, f = tilt[3:]
+            D, slope = D + array([[a, d, e], [d, b, f], [e, f, c]]), np.concatenate([slope, by_even], axis=1)
+        return D @ seen + bias, D @ H, slope
+
+    return tilted

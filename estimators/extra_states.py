@@ -1,12 +1,13 @@
 """What a filter can estimate beside attitude and rate: torques, a dipole, biases; `inertia_states` adds the inertia.
 
 Each is a parameter that is constant or wanders: white noise of power spectral density `walk` drives it. It says how it
-acts, by one of four answers:
+acts, by one of five answers:
 
     steady_torque(value)              a torque that is constant in body axes, part of the step's input: de -> G de
     kick(q_IB, value, env)            a torque that depends on the attitude, felt as half a kick at both ends of a step
     inertia(value)                    a deviation of J, in kg m^2; `inertia_slope` may give its exact derivative
     is_bias_of(sensor)                added to what the sensor reads, by its `bias` keyword and `H_bias`
+    is_tilt_of(sensor)                turns the vector that the sensor reads, by how it is mounted askew
 
 A user's own state is a subclass with one of these answers.
 """
@@ -23,6 +24,7 @@ from gnc import quaternion
 from gnc.batch import batched
 from gnc.linalg import cross, skew
 from gnc.models.parameters import each, store
+from gnc.models.sensors import FineSunSensor, Magnetometer
 
 Array = Any
 
@@ -76,6 +78,14 @@ class ExtraState:
         """Tell whether it is the bias of a sensor."""
         return False
 
+    def is_tilt_of(self, sensor: Any) -> bool:
+        """Tell whether it is the misalignment of a sensor."""
+        return False
+
+    def concerns(self, sensor: Any) -> bool:
+        """Tell whether it is either."""
+        return self.is_bias_of(sensor) or self.is_tilt_of(sensor)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SteadyTorque(ExtraState):
@@ -110,14 +120,44 @@ class SensorBias(ExtraState):
         """Tell whether this sensor is meant."""
         return isinstance(sensor, self.of) if isinstance(self.of, type) else sensor is self.of
 
+    @property
+    def sigma(self) -> Array:
+        """What is believed of it before the flight, each number."""
+        return self.of.bias_sigma
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SensorTilt(SensorBias):
+    """How a sensor of a vector is mounted askew, a rotation vector in sensor axes [rad].
+
+    Six numbers more tell by what symmetric matrix, xx, yy, zz, xy, xz, yz, a magnetometer is uneven.
+    """
+
+    def is_bias_of(self, sensor: Any) -> bool:
+        """It turns a vector, and adds nothing."""
+        return False
+
+    def is_tilt_of(self, sensor: Any) -> bool:
+        """Tell whether this sensor is meant."""
+        return sensor is self.of
+
+    @property
+    def sigma(self) -> Array:
+        """What is believed of it before the flight."""
+        tilt = np.broadcast_to(self.of.askew, 3)
+        return tilt if self.size == 3 else np.concatenate([tilt, self.of.uneven])
+
 
 def sensor_biases(sensors: Mapping[str, Any]) -> list[SensorBias]:
-    """Return a state for each sensor that is believed to have a bias, at the start or wandering."""
-    found = []
+    """Return states of the sensors that are believed to have a bias, at the start or wandering, or to be askew."""
+    found: list[SensorBias] = []
     for name, sensor in sensors.items():
         walk = getattr(sensor, "bias_walk", 0.0)
         if np.any(getattr(sensor, "bias_sigma", 0.0)) or np.any(walk):
             found.append(SensorBias(name=name, size=sensor.bias_size, of=sensor, walk=walk**2))
+        uneven = np.any(getattr(sensor, "uneven", 0.0))
+        if isinstance(sensor, (FineSunSensor, Magnetometer)) and (uneven or np.any(sensor.askew)):
+            found.append(SensorTilt(name=f"{name} tilt", size=9 if uneven else 3, of=sensor))
     return found
 
 

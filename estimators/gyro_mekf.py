@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +24,13 @@ import numpy as np
 from gnc import check, lie, quaternion
 from gnc.batch import Kernel, batched, maximum, where
 from gnc.errors import InputError
+from gnc.estimators.augmentation import Augmentation
+from gnc.estimators.extra_states import SensorBias
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
 from gnc.estimators.recovery import FORGIVEN
 from gnc.linalg import block, identity, inv3, zeros
 from gnc.models.parameters import between
-from gnc.models.sensors import Gyro, Magnetometer, Measurement, Prediction
+from gnc.models.sensors import Gyro, Measurement, Prediction
 from gnc.models.states import AttitudeState
 from gnc.notebook import of_belief
 
@@ -43,8 +45,8 @@ class GyroBelief(NamedTuple):
     q_IB: Array  # (..., 4)
     w_B: Array  # (..., 3) the last sample, freed of its bias [rad/s]
     bias: Array  # (..., 3) of the gyro, sensor axes [rad/s]
-    magnetometer_bias: Array  # (..., 3) sensor axes [T]; zeros where it is not estimated
-    C: Array  # (..., n, n) covariance of (a, d bias, d magnetometer_bias)
+    extras: Array  # (..., k) the extra states, one after the other
+    C: Array  # (..., n, n) covariance of (a, d bias, d extras)
     rejected: Array  # (...) count of measurements beyond the gate; negative: so many still pass freely
     recoveries: Array  # (...) how often that made the filter let its covariance grow
 
@@ -54,7 +56,7 @@ class GyroBelief(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GyroMekf:
-    """Attitude and gyro bias from gyro samples and any attitude sensors; 6 states, or 9 with a magnetometer's bias.
+    """Attitude and gyro bias from gyro samples and any attitude sensors; 6 states, and biases of those sensors.
 
     Recovery: a rejection counts 1, a measurement that is let in takes back 1/2, so that an attitude which one of two
     sensors contradicts is found out too. From `patience` on, all standard deviations grow by `inflation`, each up to
@@ -64,42 +66,41 @@ class GyroMekf:
     """
 
     gyro: Gyro  # as the filter believes it to be: D_SB, arw, bias_walk
-    magnetometer_walk: Array | None = None  # (...) random walk [T/sqrt(s)] of a magnetometer's bias; None: no states
+    extras: tuple[SensorBias, ...] = ()  # biases and tilts of the other sensors
     gate_probability: float = 0.999
     patience: int = 8
     inflation: float = 10.0
-    largest_sigma: tuple[float, float, float] = (1.0, 1e-3, 1e-5)  # attitude, biases [rad, rad/s, T]
+    largest_sigma: Array = (1.0, 1e-3, 1e-5)  # attitude, bias [rad, rad/s], and of extras one, or each its own
     coast_sigma: float = 0.01  # [rad/s]
+    _extra: Augmentation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Validate once; the kernels do not."""
-        if self.magnetometer_walk is not None:
-            walk = check.non_negative("magnetometer_walk", self.magnetometer_walk)
-            object.__setattr__(self, "magnetometer_walk", walk)
+        object.__setattr__(self, "_extra", Augmentation(tuple(self.extras)))
         check.non_negative("coast_sigma", self.coast_sigma)
         between("gate_probability", self.gate_probability, 0.0, 1.0)
         check.positive("patience", self.patience)
         check.positive("inflation", self.inflation)
-        check.vector("largest_sigma", self.largest_sigma, 3)
+        check.positive("largest_sigma", self.largest_sigma)
 
     @property
     def size(self) -> int:
         """How many errors the covariance is of."""
-        return 6 if self.magnetometer_walk is None else 9
+        return 6 + self._extra.size
 
-    def start(self, q_IB: Array, C: Array, bias: Array = ZERO, magnetometer_bias: Array = ZERO) -> GyroBelief:
+    def start(self, q_IB: Array, C: Array, bias: Array = ZERO) -> GyroBelief:
         """Return the belief before the first sample."""
         q_IB, C = check.unit_quaternion("q_IB", q_IB), check.covariance("C", C, self.size)
-        biases = check.vector("bias", bias, 3), check.vector("magnetometer_bias", magnetometer_bias, 3)
-        lead = np.broadcast_shapes(q_IB.shape[:-1], C.shape[:-2], *(b.shape[:-1] for b in biases))
-        wide = [np.broadcast_to(v, (*lead, v.shape[-1])) for v in (q_IB, np.zeros(3), *biases)]
-        q_IB, w_B, bias, magnetometer_bias = wide
+        bias = check.vector("bias", bias, 3)
+        lead = np.broadcast_shapes(q_IB.shape[:-1], C.shape[:-2], bias.shape[:-1])
+        extras = np.zeros(self._extra.size)
+        q_IB, w_B, bias, extras = (np.broadcast_to(v, (*lead, v.shape[-1])) for v in (q_IB, np.zeros(3), bias, extras))
         C = np.broadcast_to(C, lead + C.shape[-2:])
-        return GyroBelief(q_IB, w_B, bias, magnetometer_bias, C, np.zeros(lead), np.zeros(lead))
+        return GyroBelief(q_IB, w_B, bias, extras, C, np.zeros(lead), np.zeros(lead))
 
     def predict(self, belief: GyroBelief, measurement: Measurement, h: Array) -> GyroBelief:
         """Move over h, the time between gyro samples, at the rate of this sample."""
-        gyro, walk = self.gyro, 0.0 if self.magnetometer_walk is None else self.magnetometer_walk
+        gyro, walk = self.gyro, np.append(np.zeros(6), self._extra.walk)
         state = belief.q_IB, belief.w_B, belief.C, measurement.z, measurement.valid, belief.bias
         noise = gyro.arw, gyro.bias_walk, walk, self.coast_sigma
         q_IB, w_B, C = _predict_kernel(self.size)(*state, gyro.D_SB, *noise, h)
@@ -121,32 +122,33 @@ class GyroMekf:
         y, n, m, valid = sensor.residual(measurement.z, z), self.size, H.shape[-2], measurement.valid
         limit = _limit(belief.rejected, gate(self.gate_probability, m) if gated else np.inf)
         d, C, S, nis, used = update_kernel(n, m)(belief.C, H, R, y, valid, limit)
-        state = belief.q_IB, belief.w_B, belief.bias, belief.magnetometer_bias, C
-        moved = _correct_kernel(n)(*state, d, self.gyro.D_SB)
+        moved = _correct_kernel(n)(belief.q_IB, belief.w_B, belief.bias, C, d, self.gyro.D_SB)
         belief = belief._replace(**dict(zip(_STATE, moved, strict=True)))
+        if self.extras:
+            belief = belief._replace(extras=belief.extras + d[..., 6:])
         return self._watch(belief, used, valid), Innovation(y, S, nis, used != 0.0)
 
     def _expect(self, belief: GyroBelief, sensor: Any, env: Any) -> Prediction:
         """Return z, H and R of a sensor, H over this filter's errors."""
         if isinstance(sensor, Gyro):
             raise InputError("sensor: a gyro drives this filter: give its measurements to predict")
-        biased = self.size == 9 and isinstance(sensor, Magnetometer)
-        z, H_6, R = sensor.predict(belief, env, belief.magnetometer_bias) if biased else sensor.predict(belief, env)
-        H = np.zeros((*H_6.shape[:-1], self.size), H_6.dtype)
-        H[..., :3] = H_6[..., :3]
-        if biased:
-            H[..., 6:] = sensor.H_bias
+        z, by_rate, R = self._extra.expect(sensor, belief, env, belief.extras)
+        H = np.zeros((*by_rate.shape[:-1], self.size), by_rate.dtype)
+        H[..., :3] = by_rate[..., :3]
+        if by_rate.shape[-1] > 6:
+            H[..., 6:] = by_rate[..., 6:]
         return Prediction(z, H, R)
 
     def _watch(self, belief: GyroBelief, used: Array, valid: Array) -> GyroBelief:
         """Count rejections, and let the covariance grow where there were too many."""
-        largest, limits = np.repeat(self.largest_sigma, 3)[: self.size], (float(self.patience), self.inflation)
+        own = np.broadcast_to(self.largest_sigma[2:], self._extra.size)
+        largest, limits = np.append(np.repeat(self.largest_sigma[:2], 3), own), (float(self.patience), self.inflation)
         counts = belief.rejected, belief.recoveries, used, valid
         C, rejected, recoveries = _watch_kernel(self.size)(belief.C, *counts, *limits, largest)
         return belief._replace(C=C, rejected=rejected, recoveries=recoveries)
 
 
-_STATE = ("q_IB", "w_B", "bias", "magnetometer_bias", "C")
+_STATE = ("q_IB", "w_B", "bias", "C")
 _GAUSS = tuple(0.5 + side / math.sqrt(12.0) for side in (-1.0, 1.0))  # two points, weights 1/2
 
 
@@ -189,11 +191,13 @@ def _transition_kernel(n: int) -> Kernel:
 def _predict_kernel(n: int) -> Kernel:
     """Return the kernel of `predict` for n errors."""
 
-    @batched(f"(4),(3),({n},{n}),(3),(),(3),(3,3),(),(),(),(),()->(4),(3),({n},{n})")
-    def predict(q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, magnetometer_walk, coast_sigma, h):
+    @batched(f"(4),(3),({n},{n}),(3),(),(3),(3,3),(),(),({n}),(),()->(4),(3),({n},{n})")
+    def predict(q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, walk, coast_sigma, h):
         D_inverse = inv3(D_SB)
         w_B = where(valid > 0.0, D_inverse @ (z - bias), w_before)
-        Phi, Q = _transition(n, w_B, D_inverse, h), (magnetometer_walk * magnetometer_walk * h) * identity(n)
+        Phi, Q = _transition(n, w_B, D_inverse, h), zeros(n, n)
+        for i in range(6, n):
+            Q[i, i] = walk[i] * h
         Q[:6, :6] = _noise(w_B, D_inverse, h, arw, bias_walk)
         Q[:3, :3] = Q[:3, :3] + where(valid > 0.0, 0.0, (coast_sigma * h) ** 2) * identity(3)
         return quaternion.mul(q_IB, quaternion.exp(h * w_B)), w_B, symmetric_product(Phi, C) + Q
@@ -209,13 +213,12 @@ def _correct_kernel(n: int) -> Kernel:
     for Kalman Filtering", J. Guidance, Control, and Dynamics 26 (2003) 311.
     """
 
-    @batched(f"(4),(3),(3),(3),({n},{n}),({n}),(3,3)->(4),(3),(3),(3),({n},{n})")
-    def correct(q_IB, w_B, bias, magnetometer_bias, C, d, D_SB):
+    @batched(f"(4),(3),(3),({n},{n}),({n}),(3,3)->(4),(3),(3),({n},{n})")
+    def correct(q_IB, w_B, bias, C, d, D_SB):
         reset = identity(n)
         reset[:3, :3] = lie.so3_right_jacobian(d[:3])
         q_IB = quaternion.normalize(quaternion.mul(q_IB, quaternion.exp(d[:3])))
-        moved = magnetometer_bias + d[6:] if n > 6 else magnetometer_bias
-        return q_IB, w_B - inv3(D_SB) @ d[3:6], bias + d[3:6], moved, symmetric_product(reset, C)
+        return q_IB, w_B - inv3(D_SB) @ d[3:6], bias + d[3:6], symmetric_product(reset, C)
 
     return correct
 

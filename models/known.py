@@ -37,6 +37,9 @@ class Known:
     draws: Draws  # for what is not known at the start
     others: Mapping[str, Nominal] = field(default_factory=dict)  # other craft, as believed
     events: Mapping[str, Any] = field(default_factory=dict)  # sections of what is to happen, as believed
+    unsure: Mapping[str, Array] = field(default_factory=dict)  # kind of load -> sigma (3) of what is unknown [N m]
+    J_error_percent: float = 0.0  # by how much the true moments and axes are off, one sigma
+    coasts: bool = False  # whether nothing turns the craft: no mode has guidance or a law
     planned: Sequence[Callable[[Any], Array]] = ()  # time -> (6) what motions that guidance plans do to the body
 
     @property
@@ -59,7 +62,7 @@ class Known:
     @property
     def push_psd(self) -> Array:
         """Density (6, 6) of what actuators do beside their commands: UNSURE of what they can, over an interval."""
-        most = sum((UNSURE * effector.most for effector in self.effectors.values()), np.zeros(6))
+        most = sum((UNSURE * effector.most(self.sky) for effector in self.effectors.values()), np.zeros(6))
         return np.diag(most**2 * self.control_s)
 
     def offered(self) -> dict[str, Any]:

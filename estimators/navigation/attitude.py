@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,16 +10,17 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import batched
+from gnc.batch import Kernel, batched
 from gnc.config import NonNegative, Positive, Section
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.attitude_belief import inertial_error
 from gnc.estimators.initialise import VECTOR_SENSORS, attitude_covariance, observed_vector, quest, stacked, triad
+from gnc.estimators.navigation import model_error
 from gnc.estimators.navigation.acquisition import Acquisition, TrackerAcquisition
 from gnc.estimators.navigation.base import Estimate
 from gnc.history import Signal
-from gnc.linalg import array
+from gnc.linalg import array, block, zeros
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.models.sensors import StarTracker
@@ -28,6 +30,7 @@ from gnc.typing import Array
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 UNKNOWN = AttitudeState(IDENTITY, np.zeros(3)), np.eye(6)  # before a search ends
 CERTAIN = 1e-6  # [rad, rad/s] at least: a filter without any doubt at the start has nothing to correct
+SLIGHT = 1e-9  # the same of biases, in their units: 1 nT
 
 SIGNALS = {
     "knowledge_error_deg": Signal(
@@ -50,6 +53,7 @@ class AttitudeNavigation:
     known: Known
     ungated_s: float = 0.0  # until then all measurements are let in, while the rate is being acquired
     covariance: bool = True  # whether its beliefs have one
+    slewing: Array | None = None  # (3) variance of the momentum by an inertia that is off, per square of the rate
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -60,7 +64,11 @@ class AttitudeNavigation:
         """Move over h; the environment is that of the middle."""
         env = self.known.sky.at(t + 0.5 * h)
         tau_B = self.known.wrench_B(belief.q_IB, command, report, env)
-        return self.filter.predict(belief, tau_B, h, report.rho_B, env)
+        moved = self.filter.predict(belief, tau_B, h, report.rho_B, env)
+        if self.slewing is None:
+            return moved
+        rates = self.filter.state(belief).w_B, self.filter.state(moved).w_B
+        return moved._replace(C=_slewed(np.shape(moved.C)[-1])(moved.C, *rates, self.slewing))
 
     def update(self, belief: Any, name: str, measurement: Any, t: Any) -> tuple[Any, Any]:
         """Correct with a measurement."""
@@ -76,15 +84,45 @@ class AttitudeNavigation:
         """Return errors, and what the filter believes of them."""
         q_IB, w_B = self.filter.state(belief)
         errors = {"knowledge_error_deg": turn_deg(q_IB, truth.q_IB), "rate_error_deg_s": np.degrees(truth.w_B - w_B)}
-        return errors | (honesty(belief, truth) if self.covariance else {})
+        return errors | (self._honesty(belief, truth, w_B) if self.covariance else {})
+
+    def _honesty(self, belief: Any, truth: Any, w_B: Array) -> dict[str, Array]:
+        """Return what the filter tells of its error, and whether that is true.
+
+        That is its covariance, and what is no state of it: an inertia that is off.
+        """
+        known, C = self.known, belief.C[..., :6, :6]
+        off = model_error.momentum_error(known.J, w_B, np.asarray(known.J_error_percent, float))
+        C = _told(C, off)
+        error, C_inertial = inertial_error(belief.q_IB, belief.P_B, C, truth.q_IB, truth.P_B)
+        nees = consistency.nees(error, C_inertial)
+        return {"nees": nees, "sigma_deg": sigma3_deg(C[..., :3, :3]), "recoveries": belief.recoveries}
 
 
-def honesty(belief: Any, truth: Any) -> dict[str, Array]:
-    """Return what a filter believes of its error, and whether that is true."""
-    C = belief.C
-    error, C_inertial = inertial_error(belief.q_IB, belief.P_B, C[..., :6, :6], truth.q_IB, truth.P_B)
-    nees = consistency.nees(error, C_inertial)
-    return {"nees": nees, "sigma_deg": sigma3_deg(C[..., :3, :3]), "recoveries": belief.recoveries}
+@functools.cache
+def _slewed(n: int) -> Kernel:
+    """Return the kernel that lets a covariance of n errors grow where a body of unsure inertia turns faster or slower.
+
+    The momentum is off by dJ w, and in a turn that begins or ends by something else than before: its variance grows by
+    what that of dJ w changes by, in as many steps as may be.
+    """
+
+    @batched(f"({n},{n}),(3),(3),(3)->({n},{n})")
+    def slewed(C, w_before, w_after, slewing):
+        change = abs(w_after @ w_after - w_before @ w_before)
+        grown = zeros(n, n)
+        for i in range(3):
+            grown[3 + i, 3 + i] = slewing[i] * change
+        return C + grown
+
+    return slewed
+
+
+@batched("(6,6),(3,3)->(6,6)")
+def _told(C, momentum):
+    """Return a covariance of attitude and momentum with more of the momentum."""
+    none = zeros(3, 3)
+    return C + block([[none, none], [none, momentum]])
 
 
 @batched("(4),(4)->(3)")

@@ -140,12 +140,12 @@ class DqekfPart(NavigationPart):
             found.append(Inertia(form="ratios", walk=(WALK * self._inertia_sigma(nominal)) ** 2))
         return (*found, *(() if self.of else sensor_biases(known.sensors)))
 
-    def _sigma(self, extra: ExtraState, nominal: Nominal) -> float:
+    def _sigma(self, extra: ExtraState, nominal: Nominal) -> Any:
         """Return the standard deviation before the flight."""
         if isinstance(extra, Inertia):
             return self._inertia_sigma(nominal)
         assert isinstance(extra, SensorBias)
-        return float(extra.of.bias_sigma)
+        return extra.sigma
 
     def _inertia_sigma(self, nominal: Nominal) -> float:
         return 0.01 * self.inertia_sigma_percent * float(nominal.mean_moment)

@@ -20,10 +20,12 @@ from gnc.batch import Kernel, batched, where
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import consistency
+from gnc.estimators.extra_states import sensor_biases
 from gnc.estimators.gyro_mekf import GyroBelief, GyroMekf
 from gnc.estimators.navigation.attitude import (
     HONESTY,
     SIGNALS,
+    SLIGHT,
     AttitudeKnowledge,
     AttitudeNavigation,
     diagonal,
@@ -37,9 +39,11 @@ from gnc.history import Signal
 from gnc.linalg import block, zeros
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
-from gnc.models.sensors import Gyro, Magnetometer, Measurement, StarTracker
+from gnc.models.sensors import Gyro, Measurement
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
+
+LARGEST = 10.0  # times what sections state: as far as a filter that has to recover doubts biases
 
 NEES = Signal("1", "normalised error squared of the attitude", nominal=3.0)
 
@@ -62,10 +66,8 @@ class GyroFilter:
     def start(self, x: AttitudeState, C: Array, rho_B: Any = None) -> Driven:
         """Return the belief at an attitude; the first sample tells the rate."""
         q_IB, w_B, whole = _begun(self.mekf.size)(x.q_IB, x.w_B, C, self.C_biases)
-        none = 0.0 * w_B
-        return Driven(
-            GyroBelief(q_IB, w_B, none, none, whole, none[..., 0], none[..., 0]), none[..., 0], none[..., 0] - 1.0
-        )
+        none, zero = 0.0 * w_B, 0.0 * w_B[..., 0]
+        return Driven(GyroBelief(q_IB, w_B, none, 0.0 * whole[..., 0, 6:], whole, zero, zero), zero, zero - 1.0)
 
     def state(self, belief: Driven) -> AttitudeState:
         """Return attitude and rate, the last rate held since the last sample."""
@@ -92,19 +94,9 @@ class GyroFilter:
 
 @dataclass(frozen=True, eq=False)
 class GyroNavigation(AttitudeNavigation):
-    """A filter whose prediction is the gyro.
-
-    Star trackers that are mounted askew turn all estimates alike. That is no state of the filter, but counts in what it
-    tells of itself: the mean of the misalignments that their sections state.
-    """
+    """A filter whose prediction is the gyro."""
 
     gyro: str = ""  # name of the one that drives it
-
-    @functools.cached_property
-    def askew(self) -> float:
-        """Variance of the attitude about each axis by trackers that are mounted askew [rad^2]."""
-        squares = [np.square(s.bias_sigma).max() for s in self.known.sensors.values() if isinstance(s, StarTracker)]
-        return float(sum(squares)) / max(len(squares), 1) ** 2
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -133,7 +125,6 @@ class GyroNavigation(AttitudeNavigation):
         """Return errors, and what the filter believes of them."""
         q_IB, w_B = self.filter.state(belief)
         off, C = turn_deg(q_IB, truth.q_IB), belief.mekf.C[..., :3, :3]
-        C = C + self.askew * np.eye(3) if self.askew else C
         return {
             "knowledge_error_deg": off,
             "rate_error_deg_s": np.degrees(truth.w_B - w_B),
@@ -184,7 +175,7 @@ def _turned(q_IB, w_B, h):
 class GyroMekfPart(NavigationPart):
     """A multiplicative EKF driven by a gyro, whose bias it estimates; it knows no dynamics.
 
-    Biases of the gyro and of the magnetometer are states, known as well as their sections say.
+    Biases and misalignments of sensors are states, known as well as their sections say.
     """
 
     kind: Literal["gyro-mekf"] = "gyro-mekf"
@@ -203,10 +194,11 @@ class GyroMekfPart(NavigationPart):
             raise InputError(f"gyro = {self.gyro!r}: give the name of one gyro; there are {', '.join(gyros) or 'none'}")
         name = self.gyro or gyros[0]
         gyro: Any = known.sensors[name]
-        iron = max((s.bias_sigma for s in known.sensors.values() if isinstance(s, Magnetometer)), default=0.0)
-        walk = 0.0 if iron > 0.0 else None
-        mekf = GyroMekf(gyro=gyro, magnetometer_walk=walk, gate_probability=self.gate_probability)
-        sigmas = [gyro.bias_sigma] * 3 + ([] if walk is None else [iron] * 3)
+        extras = sensor_biases({key: one for key, one in known.sensors.items() if not isinstance(one, Gyro)})
+        sigmas = [max(float(s), SLIGHT) for bias in extras for s in np.broadcast_to(bias.sigma, bias.size)]
+        largest = [1.0, 1e-3, *(LARGEST * np.array(sigmas))]
+        how: dict[str, Any] = {"largest_sigma": largest, "gate_probability": self.gate_probability}
+        mekf, sigmas = GyroMekf(gyro=gyro, extras=tuple(extras), **how), [gyro.bias_sigma] * 3 + sigmas
         given = known, start, truth, reference
         filter_ = GyroFilter(mekf, diagonal(sigmas, least=0.0))
         return started(filter_, self.start, given, {}, kind=GyroNavigation, gyro=name, ungated_s=self.ungated_s)

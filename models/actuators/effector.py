@@ -28,9 +28,8 @@ class Effector:
         """Return the actuator for commands that come every so many seconds."""
         return self
 
-    @property
-    def most(self) -> Array:
-        """The most that it pushes along each axis: torque about the body's origin, force (6); 0 if it is inside."""
+    def most(self, sky: Any) -> Array:
+        """Return the most that it pushes along each axis: torque about the body's origin, force (6); 0 if inside."""
         return np.zeros(6)
 
     def start(self, trials: int) -> Array:

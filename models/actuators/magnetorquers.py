@@ -82,6 +82,11 @@ class TorquerSet(Effector):
     def __init__(self, torquers: Magnetorquers) -> None:
         self.torquers = torquers
 
+    def most(self, sky: Any) -> Array:
+        """Return the torque of the largest dipole across the field."""
+        B_I = sky.at(0.0).B_I
+        return np.append(self.torquers.dipole_limit * np.sqrt(B_I @ B_I), np.zeros(3))
+
     def start(self, trials: int) -> Array:
         """Return the dipole of the last step: none."""
         return np.zeros((trials, 3))

@@ -108,9 +108,8 @@ class ThrusterSet(Effector):
             "impulse_Ns": Signal("N s", "impulse of all thrusters so far"),
         }
 
-    @property
-    def most(self) -> Array:
-        """That of all thrusters that help."""
+    def most(self, sky: Any) -> Array:
+        """Return that of all thrusters that help."""
         return np.maximum(self.thrusters.wrenches_B, 0.0).sum(axis=-2)
 
     def used_kg(self, before: Array, after: Array) -> Array:

@@ -30,9 +30,8 @@ class WrenchActuator(Effector):
             "impulse_Ns": Signal("N s", "impulse of the forces so far"),
         }
 
-    @property
-    def most(self) -> Array:
-        """The limits."""
+    def most(self, sky: Any) -> Array:
+        """Return the limits."""
         return self._limit
 
     def start(self, trials: int) -> Array:

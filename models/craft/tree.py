@@ -271,7 +271,7 @@ class TreePart(CraftPart):
     falls: ClassVar[bool] = True
     shaping: ClassVar[frozenset[str]] = frozenset({"posture_deg", "centre_m", "size_m"})
     mass_kg: Positive = 400.0
-    """Of the base alone."""
+    """Of the base alone; a URDF file tells its own mass, inertia and centre."""
     J_kgm2: Inertia = ((220.0, 4.0, -3.0), (4.0, 210.0, 2.0), (-3.0, 2.0, 170.0))
     """Of the base alone, about its centre of mass."""
     J_error_percent: Percent = 0.0
@@ -306,21 +306,22 @@ class TreePart(CraftPart):
 
     def nominal(self) -> Tree:
         """Return the tree without errors."""
-        return self._tree(np.array(self.J_kgm2), {})
+        return self._tree(None if self.urdf else np.array(self.J_kgm2), {})
 
-    def _tree(self, J: Array, scales: Mapping[str, Array]) -> Tree:
+    def _tree(self, J: Array | None, scales: Mapping[str, Array]) -> Tree:
         if self.urdf:
             from gnc.models.multibody import urdf
 
-            return sections.scaled(urdf.load(self.urdf), scales)
+            return sections.scaled(urdf.load(self.urdf), J, scales, self.spots)
         mass = np.asarray(scales.get(sections.BASE, 1.0)) * self.mass_kg
         base = Body(sections.BASE, mass, J, np.array(self.centre_m))
         return sections.tree(base, self.bodies, self.spots, scales)
 
     def truth(self, site: Site) -> Craft:
         """Return the craft of each trial."""
-        draws, n, J = site.draws, site.trials, np.array(self.J_kgm2)
-        if np.any(np.asarray(self.J_error_percent) > 0.0) and not self.urdf:
+        draws, n = site.draws, site.trials
+        J = self.nominal().bodies[0].J_com if self.urdf else np.array(self.J_kgm2)
+        if np.any(np.asarray(self.J_error_percent) > 0.0):
             J = draws.inertia("inertia", J, self.J_error_percent)
         scales = {}
         if np.any(np.asarray(self.mass_error_percent) > 0.0):

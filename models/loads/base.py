@@ -16,6 +16,8 @@ from gnc.parts import Part
 from gnc.typing import Array
 
 NONE = np.zeros(3)
+ATTITUDES = np.random.default_rng(0).normal(size=(400, 4))  # evenly over all, for means
+ATTITUDES /= np.linalg.norm(ATTITUDES, axis=-1, keepdims=True)
 
 
 class LoadPart(Part):
@@ -32,6 +34,10 @@ class LoadPart(Part):
         """Return the load as flight software knows it; None: it does not."""
         return None
 
+    def unsure(self, J: Any, env: Any) -> Array:
+        """Return one sigma (3) of the torque that flight software does not know; none of an own load [N m]."""
+        return NONE
+
 
 class BoxLoadPart(LoadPart):
     """Something that acts on the faces of a box."""
@@ -44,6 +50,15 @@ class BoxLoadPart(LoadPart):
     def plates(self) -> Plates:
         """Return the faces."""
         return box(np.array(self.size_m), np.array(self.pressure_centre_m))
+
+    def unsure(self, J: Any, env: Any) -> Array:
+        """Return all of the torque, in sunlight."""
+        return over_attitudes(self.truth("", J, Draws(0, np.zeros(1, int))), env._replace(shadow=0.0 * env.shadow))
+
+
+def over_attitudes(load: Disturbance, env: Any) -> Array:
+    """Return the RMS (3) of a torque over all attitudes."""
+    return np.sqrt(np.mean(np.square(load.torque(ATTITUDES, env)), axis=0))
 
 
 def load_wrench(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:

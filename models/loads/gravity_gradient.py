@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from gnc.draws import Draws
 from gnc.models.environment import GravityGradient
-from gnc.models.loads.base import LoadPart
+from gnc.models.loads.base import NONE, LoadPart, over_attitudes
+from gnc.typing import Array
 
 
 class GravityGradientLoad(LoadPart):
@@ -23,3 +24,7 @@ class GravityGradientLoad(LoadPart):
     def belief(self, J: Any) -> GravityGradient | None:
         """Return the load by the inertia that flight software believes in."""
         return GravityGradient(J) if self.known else None
+
+    def unsure(self, J: Any, env: Any) -> Array:
+        """Return the torque where software does not reckon with it."""
+        return NONE if self.known else over_attitudes(GravityGradient(J), env)

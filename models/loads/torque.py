@@ -41,3 +41,7 @@ class TorqueLoad(LoadPart):
     def truth(self, name: str, J: Any, draws: Draws) -> ConstantTorque:  # type: ignore[override]
         """Return the torque of each trial."""
         return ConstantTorque(column(self.size_Nm) * draws.direction(name) + self.fixed_Nm)
+
+    def unsure(self, J: Any, env: Any) -> Array:
+        """Return all of the torque."""
+        return np.sqrt(self.size_Nm**2 / 3.0 + np.square(self.fixed_Nm))

@@ -129,13 +129,14 @@ def _joints(name: str, body: HungBody) -> list[Joint]:
     return [first, Joint(name, kind, cross, name, y, dual_quaternion.mul(back, y), **properties)]
 
 
-def scaled(nominal: Tree, scales: Mapping[str, Array]) -> Tree:
-    """Return a tree with masses and inertias multiplied, one factor per trial and body."""
+def scaled(nominal: Tree, J_base: Array | None, scales: Mapping[str, Array], spots: Mapping[str, Spot]) -> Tree:
+    """Return a tree with another inertia of its base, all multiplied, one factor per trial and body, and more spots."""
     bodies = []
-    for body in nominal.bodies:
-        scale = np.asarray(scales.get(body.name, 1.0))
-        bodies.append(Body(body.name, scale * body.mass, scale[..., None, None] * body.J_com, body.r_g))
-    return Tree(bodies, nominal.joints, nominal.frames)
+    for i, body in enumerate(nominal.bodies):
+        scale, J = np.asarray(scales.get(body.name, 1.0)), body.J_com if i or J_base is None else J_base
+        bodies.append(Body(body.name, scale * body.mass, scale[..., None, None] * J, body.r_g))
+    frames = [Frame(name, spot.on, shift(spot.at_m)) for name, spot in spots.items()]
+    return Tree(bodies, nominal.joints, [*nominal.frames, *frames])
 
 
 def scales(draws: Draws, names: Any, percent: Any) -> dict[str, Array]:

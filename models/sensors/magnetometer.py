@@ -14,7 +14,7 @@ from gnc.batch import Kernel, batched
 from gnc.config import NonNegative, Vector3
 from gnc.draws import Draws
 from gnc.linalg import identity, skew
-from gnc.models.parameters import limit, store
+from gnc.models.parameters import each, limit, store
 from gnc.models.sensors import mounting
 from gnc.models.sensors.error_state import attitude, columns, padded
 from gnc.models.sensors.interface import Measurement, Prediction
@@ -40,6 +40,8 @@ class Magnetometer:
     bias_sigma: Array = 0.0  # (...) what is believed of it, each axis [T]: for filters
     scale: Array = ZERO  # (..., 3) error of the factor of each axis
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
+    askew: Array = 0.0  # (...) what is believed of it, each axis [rad]: for filters
+    uneven: Array = 0.0  # (..., 6) what is believed of scale and soft iron, xx, yy, zz, xy, xz, yz: for filters
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
     range_T: Array = np.inf  # (...) of each axis [T]
     soft_iron: Array = (ZERO, ZERO, ZERO)  # (..., 3, 3) what iron on board makes of the field, sensor axes
@@ -60,6 +62,8 @@ class Magnetometer:
             sigma_deg=check.non_negative("sigma_deg", self.sigma_deg),
             bias=check.vector("bias", self.bias, 3),
             bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
+            askew=check.non_negative("askew", self.askew),
+            uneven=each("uneven", self.uneven, 6, "non-negative"),
             scale=scale,
             range_T=limit("range_T", self.range_T),
             D_SB=_softened(mounting.sensitivity(q_BS, scale), check.finite("soft_iron", self.soft_iron, (3, 3))),
@@ -155,4 +159,6 @@ class MagnetometerPart(ThreeAxisPart):
         """Return the magnetometer without bias and misalignment."""
         noise = {"sigma_deg": self.sigma_deg, "sigma_T": 1e-9 * np.asarray(self.sigma_nT)}
         noise["bias_sigma"] = 1e-9 * np.asarray(self.bias_nT)
+        noise["askew"], soft = np.radians(self.misalignment_deg), 0.01 * np.asarray(self.soft_iron_percent)
+        noise["uneven"] = np.array([np.hypot(0.01 * np.asarray(self.scale_percent), soft)] * 3 + [soft] * 3)
         return Magnetometer(rate_hz=self.rate, q_BS=self.q_BS, **noise)

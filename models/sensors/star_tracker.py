@@ -80,6 +80,11 @@ class StarTracker:
         store(self, _R=self._sigma[..., None] ** 2 * np.eye(3))
 
     @property
+    def askew(self) -> Array:
+        """What is believed of the misalignment about each axis [rad]."""
+        return self.bias_sigma
+
+    @property
     def _blinded(self) -> bool:
         """Tell whether the Sun, the Earth or the Moon can blind it."""
         lit = np.any(self.sun_exclusion_deg > 0.0) or np.any(self.moon_exclusion_deg > 0.0)

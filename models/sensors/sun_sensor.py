@@ -37,6 +37,7 @@ class FineSunSensor:
     rate_hz: float
     sigma_deg: Array  # (...) of each component
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
+    askew: Array = 0.0  # (...) what is believed of it, each axis [rad]: counts in what filters tell of themselves
     q_BS: Array = ALIGNED  # (..., 4) nominal mounting
     half_cone_deg: Array = 180.0  # (...) half the field of view; 180 sees all around
     max_shadow: Array = 0.5  # (...) hidden fraction of the Sun up to which it is seen
@@ -55,6 +56,7 @@ class FineSunSensor:
         q_BS = mounting.store_mounting(self)
         sigma_deg = check.non_negative("sigma_deg", self.sigma_deg)
         half_cone_deg = between("half_cone_deg", self.half_cone_deg, 0.0, 180.0)
+        store(self, askew=check.non_negative("askew", self.askew))
         store(self, sigma_deg=sigma_deg, half_cone_deg=half_cone_deg, _cosine=np.cos(np.radians(half_cone_deg)))
         store(self, max_shadow=between("max_shadow", self.max_shadow, 0.0, 1.0))
         store(self, R_SB=mounting.sensitivity(q_BS, np.zeros(3)), _sigma=np.radians(sigma_deg))
@@ -140,6 +142,6 @@ class SunSensorPart(MountedSensorPart):
 
     def belief(self) -> FineSunSensor:
         """Return the sensor without misalignment."""
-        return self.sensor(
-            rate_hz=self.rate, q_BS=self.q_BS, sigma_deg=self.sigma_deg, half_cone_deg=self.half_cone_deg
-        )
+        askew = np.radians(self.misalignment_deg)
+        seen = {"sigma_deg": self.sigma_deg, "half_cone_deg": self.half_cone_deg}
+        return self.sensor(rate_hz=self.rate, q_BS=self.q_BS, askew=askew, **seen)

@@ -190,7 +190,17 @@ class _Builder:
         others = {n: c.belief() for n, c in self.nominal.craft.items() if n != name}
         when = self.h, 1.0 / software.rate_hz
         surroundings = self.known_sky, *when, self.draws_of(name), others, self.nominal.events
-        return Known(name, nominal, sensors, effectors, loads, *surroundings)
+        error = float(getattr(section, "J_error_percent", 0.0))
+        return Known(name, nominal, sensors, effectors, loads, *surroundings, self._unsure(section, nominal.J), error)
+
+    def _unsure(self, section: CraftPart, J: Any) -> dict[str, Any]:
+        """Return one sigma of what loads of each kind do unknown to flight software, all along the path."""
+        skies = [self.known_sky.at(round(share * self.duration / self.h) * self.h) for share in np.linspace(0, 1, 9)]
+        squares: dict[str, Any] = {}
+        for part in section.loads.values():
+            kind, each = part.kind_name(), [np.square(part.unsure(J, env)) for env in skies]
+            squares[kind] = squares.get(kind, 0.0) + np.mean(each, axis=0)
+        return {kind: np.sqrt(square) for kind, square in squares.items()}
 
     def _modes(self, name: str, known: Known) -> list[ModeRun]:
         sections: Mapping[str, Mode] = self.nominal.software[name].modes
@@ -246,9 +256,11 @@ class _Builder:
             planned = [
                 mode.guidance.load_B for mode in modes if mode.guidance is not None and hasattr(mode.guidance, "load_B")
             ]
-            known = dataclasses.replace(known, planned=planned)
+            coasts = all(mode.guidance is None and not mode.shares for mode in modes)
+            known = dataclasses.replace(known, planned=planned, coasts=coasts)
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
+        self._refuse_sights(name, section, [key for key, s in used.items() if not getattr(s, "recorded", False)])
         sizes = {key: effector.size for key, effector in known.effectors.items()}
         words = words_of(list(used), list(sizes))
         words |= {mode.name: getattr(mode.guidance, "words", ()) for mode in modes if mode.guidance is not None}
@@ -264,6 +276,19 @@ class _Builder:
         software = CraftSoftware(navigation, modes, guards, sizes, known.control_s, known.sky)
         start_belief = navigation.start(belief, self.n)
         return software, start_belief, software.start(start_belief, craft[name].report(truth[name]), self.n)
+
+    def _refuse_sights(self, name: str, section: Software, used: list[str]) -> None:
+        """Refuse sensors that do not look where the filter needs them to."""
+        navigation, parts = section.navigation, self.nominal.craft[name].sensors
+        own = navigation.of in ("", name)
+        for key in used:
+            sees = getattr(parts[key], "sees", "")
+            wrong = sees if own else sees not in ("", navigation.of) or not (sees or getattr(navigation, "own", True))
+            if wrong and navigation.kind_name() not in ("own", "known"):
+                what = f"looks at {sees}" if sees else "tells of the own motion"
+                of, remedy = name if own else navigation.of, "" if sees or own else ", or give navigation.own a filter"
+                text = f"{what}, and the filter is of {of}: list it under software.{name}.unused{remedy}"
+                raise InputError(f"craft.{name}.sensors.{key}: {text}")
 
     def _guards(self, name: str, section: Software, parts: Mapping[str, Any]) -> list[Guard]:
         """Return the transitions of a craft's flight software, those of its time line first."""

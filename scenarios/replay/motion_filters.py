@@ -9,11 +9,12 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.estimators.chart import POSE, ROTATION, vector
+from gnc.estimators.extra_states import SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.motion_fit import Poses, fitted
 from gnc.estimators.motion_models import Kind, MotionFilter
 from gnc.estimators.twist_ekf import TwistEkf
-from gnc.models.sensors import Gyro, Measurement
+from gnc.models.sensors import Gyro, Magnetometer, Measurement
 from gnc.scenarios.replay import config, filter_config
 from gnc.scenarios.replay.filter_protocol import (
     Array,
@@ -38,10 +39,11 @@ class GyroDriven(ReplayFilter):
 
     def __init__(self, chosen: filter_config.GyroMekfFilter, gyro: Gyro, common: dict[str, Any]) -> None:
         self._biased = chosen.magnetometer_walk is not None
-        special: dict[str, Any] = {"coast_sigma": chosen.coast_sigma, "magnetometer_walk": chosen.magnetometer_walk}
-        self.filter = GyroMekf(gyro=gyro, **special, **common)
+        walk = np.square(chosen.magnetometer_walk or 0.0)
+        extras = (SensorBias(name="magnetometer", of=Magnetometer, walk=walk),) if self._biased else ()
+        self.filter = GyroMekf(gyro=gyro, coast_sigma=chosen.coast_sigma, extras=extras, **common)
         self.errors = named("a", "bias", *(["magnetometer_bias"] if self._biased else []))
-        self.fields = ("q_IB", "bias", *(["magnetometer_bias"] if self._biased else []))
+        self.fields = ("q_IB", "bias", *(["extras"] if self._biased else []))
         self.chart = (ROTATION, *[vector(3)] * (len(self.fields) - 1))
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
@@ -69,7 +71,7 @@ class GyroDriven(ReplayFilter):
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, biases and C."""
         found = {"q_IB": belief.q_IB, "w_B": belief.w_B, "bias": belief.bias, "C": belief.C}
-        return found | ({"magnetometer_bias": belief.magnetometer_bias} if self._biased else {})
+        return found | ({"magnetometer_bias": belief.extras} if self._biased else {})
 
 
 class Kinematic(ReplayFilter):

@@ -25,7 +25,6 @@ def sweep(
 ) -> None:
     """Measure every requirement of a mission over values of its fields."""
     from gnc.scenarios import display, progress
-    from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.sweep import show
     from gnc.scenarios.sweep import sweep as sweeping
@@ -33,8 +32,6 @@ def sweep(
     if by not in sweeping.WAYS:
         raise InputError(f"--by {by}: is unknown; give {' or '.join(sweeping.WAYS)}")
     mission = read(name, settings or ())
-    if by == "covariance":
-        refuse(mission)
     axes = [sweeping.Axis.of(text, mission) for text in over]
     chosen = sweeping.points(axes, latin, mission.run.seed)
     folder = out or Path("out", "sweep", mission.name)

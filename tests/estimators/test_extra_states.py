@@ -8,7 +8,8 @@ from scipy.stats import chi2
 from gnc import noise, quaternion
 from gnc.errors import InputError
 from gnc.estimators import consistency, initialise
-from gnc.estimators.extra_states import ExtraState, Kick, ResidualDipole, SensorBias, SteadyTorque
+from gnc.estimators.augmentation import Augmentation
+from gnc.estimators.extra_states import ExtraState, Kick, ResidualDipole, SensorBias, SteadyTorque, sensor_biases
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.models.sensors import Gyro, Magnetometer
@@ -111,6 +112,30 @@ def test_a_bias_of_one_of_two_equal_sensors_is_that_of_the_one_it_names() -> Non
     one = SensorBias(of=GYRO)
     assert one.is_bias_of(GYRO) and not one.is_bias_of(other)
     assert SensorBias(of=Gyro).is_bias_of(other) and not SensorBias(of=Gyro).is_bias_of(SENSORS[0])
+
+
+@pytest.mark.parametrize("uneven", [0.0, 0.02])
+def test_a_sensor_that_is_askew_and_uneven_is_predicted_as_it_reads_with_exact_derivatives(uneven) -> None:
+    """Against the true sensor of that mounting and iron; derivatives by central differences of the readings."""
+    believed = Magnetometer(rate_hz=1.0, sigma_T=1e-7, bias_sigma=1e-6, askew=0.03, uneven=uneven)
+    bias, tilt = sensor_biases({"m": believed})
+    assert (bias.size, tilt.size) == (3, 9 if uneven else 3)
+    together, x = Augmentation((bias, tilt)), AttitudeState([0.5, 0.5, 0.5, 0.5], W_0)
+    values = np.concatenate([[2e-6, -1e-6, 3e-6], 0.03 * RNG.standard_normal(tilt.size)])
+
+    def reading(v):
+        b_B = quaternion.inverse_rotate(x.q_IB, ENV.B_I)
+        even = np.zeros((3, 3)) if tilt.size == 3 else v[6:][[[0, 3, 4], [3, 1, 5], [4, 5, 2]]]
+        return quaternion.rotate(quaternion.exp(-v[3:6]), b_B) + even @ b_B + v[:3]
+
+    z, H, _ = together.expect(believed, x, ENV, values)
+    np.testing.assert_allclose(z, reading(values), rtol=1e-13)
+    if tilt.size == 3:
+        true = Magnetometer(rate_hz=1.0, sigma_T=0.0, bias=values[:3], misalignment=values[3:])
+        np.testing.assert_allclose(z, true.measure(x, ENV, NONE).z, rtol=1e-13)
+    steps = 1e-4 * np.eye(values.size)
+    slopes = [(reading(values + step) - reading(values - step)) / 2e-4 for step in steps]
+    np.testing.assert_allclose(H[:, 6:], np.transpose(slopes), rtol=1e-6, atol=1e-12)
 
 
 def test_two_extra_states_of_one_name_are_refused() -> None:

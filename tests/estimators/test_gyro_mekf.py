@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from gnc import quaternion
 from gnc.errors import InputError
+from gnc.estimators.extra_states import SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.kalman import grow_kernel
 from gnc.models.environment.table import Environment
@@ -205,6 +206,9 @@ def test_it_converges_from_170_degrees(sensors):
     assert_allclose(belief.bias, np.broadcast_to(gyro.bias, (trials, 3)), atol=np.radians(0.02))
 
 
+OFFSET = (SensorBias(of=Magnetometer, walk=1e-18),)
+
+
 def fly_with_magnetometer_bias(mekf, trials, steps, seed):
     """Return the last belief and the errors (a, db, dm), the biases drawn from the prior."""
     rng = np.random.default_rng(seed)
@@ -221,14 +225,14 @@ def fly_with_magnetometer_bias(mekf, trials, steps, seed):
         belief, _ = mekf.update(belief, magnetometer, magnetometer.measure(truth, env, normal(), offset), env)
         belief, _ = mekf.update(belief, SUN, SUN.measure(truth, env, normal()), env)
     a = quaternion.log(quaternion.mul(quaternion.conj(belief.q_IB), q))
-    return belief, np.concatenate([a, bias - belief.bias, offset - belief.magnetometer_bias], axis=-1)
+    return belief, np.concatenate([a, bias - belief.bias, offset - belief.extras if mekf.extras else offset], axis=-1)
 
 
 def test_a_magnetometers_bias_is_estimated_and_its_covariance_is_honest():
     """False alarm of NEES (9 degrees of freedom, 100 trials): 1e-4."""
     gyro = Gyro(rate_hz=1.0, arw=1e-4, bias_walk=1e-7)
     belief, error = fly_with_magnetometer_bias(
-        GyroMekf(gyro=gyro, magnetometer_walk=0.0, gate_probability=1.0), 100, 400, seed=8
+        GyroMekf(gyro=gyro, extras=OFFSET, gate_probability=1.0), 100, 400, seed=8
     )
     nees = np.einsum("ni,nij,nj->n", error, np.linalg.inv(belief.C), error).sum()
     low, high = chi2.ppf([0.5e-4, 1 - 0.5e-4], 900)
@@ -239,7 +243,7 @@ def test_a_magnetometers_bias_is_estimated_and_its_covariance_is_honest():
 
 
 def test_the_bias_of_a_magnetometer_wanders_as_told():
-    mekf = GyroMekf(gyro=GYRO, magnetometer_walk=2e-8)
+    mekf = GyroMekf(gyro=GYRO, extras=(SensorBias(of=Magnetometer, walk=2e-8**2),))
     C = mekf.predict(mekf.start([1.0, 0, 0, 0], np.zeros((9, 9))), STILL, 3.0).C
     assert_allclose(C[6:], np.hstack([np.zeros((3, 6)), 3 * 2e-8**2 * np.eye(3)]), rtol=1e-14)
 
@@ -248,7 +252,7 @@ def random_run(rows, seed=11):
     """Return the belief after some steps with drop-outs and outliers, of the trials asked for."""
     rng, trials = np.random.default_rng(seed), 7
     q = quaternion.normalize(rng.standard_normal((trials, 4)))
-    mekf = GyroMekf(gyro=Gyro(rate_hz=1.0, arw=1e-4, bias_walk=1e-6, scale=[0.01, 0, 0]), magnetometer_walk=1e-9)
+    mekf = GyroMekf(gyro=Gyro(rate_hz=1.0, arw=1e-4, bias_walk=1e-6, scale=[0.01, 0, 0]), extras=OFFSET)
     belief = mekf.start(q[rows], np.diag([1e-4] * 3 + [1e-6] * 3 + [1e-12] * 3))
     env, rate = world([0.0, 0.8, 0.6]), 0.05 * rng.standard_normal((trials, 3))
     for _ in range(30):
@@ -336,7 +340,7 @@ def test_a_lost_trial_stays_lost_and_alone():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"gate_probability": 1.5}, {"patience": 0}, {"inflation": -0.5}, {"magnetometer_walk": -1.0}]
+    "wrong", [{"gate_probability": 1.5}, {"patience": 0}, {"inflation": -0.5}, {"largest_sigma": (1.0, -1e-3, 1e-5)}]
 )
 def test_impossible_parameters_are_refused_by_name(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):

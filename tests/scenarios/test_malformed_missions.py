@@ -95,6 +95,10 @@ WRONG = [
     ),
     ('[requirements.x]\nsignal = "sat.pointng_error_deg"', "did you mean sat.pointing_error_deg?"),
     ('[requirements.x]\nsignal = "nees"\nstatistic = "median"', "p50"),
+    (
+        '[craft.other]\nkind = "pose"\n[craft.sat.sensors.radar]\nkind = "relative-position"\nsees = "other"',
+        "craft.sat.sensors.radar: looks at other, and the filter is of sat: list it under software.sat.unused",
+    ),
     ('[requirements.x]\nsignal = "nees"\nwhen = "t >"', "requirements.x"),
     ("[requirements.x]\nsignal = \"__import__('os')\"", "requirements.x"),
     ('[requirements.x]\nsignal = "nees"\nat_most = 1.0\nat_least = 2.0', "nothing can keep both"),

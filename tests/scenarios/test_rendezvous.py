@@ -23,6 +23,21 @@ def fly(*settings, seed=0, trials=4):
     return flown("rendezvous", seed, trials, *QUICK, *settings)
 
 
+def test_a_filter_of_another_craft_is_given_no_sensor_that_does_not_look_at_that_craft():
+    third = "craft.third={kind = 'pose'}", "craft.chaser.sensors.radar={kind = 'relative-position', sees = 'third'}"
+    for settings, says in (
+        (
+            ("craft.chaser.sensors.stars={kind = 'star-tracker'}",),
+            "stars: tells of the own motion, and the filter",
+        ),
+        (third, "radar: looks at third, and the filter is of target: list it under software.chaser.unused"),
+    ):
+        with pytest.raises(InputError, match=says):
+            read("rendezvous", [*QUICK, *settings]).fly(1)
+        unused = f"software.chaser.unused=['{says.partition(':')[0]}']"
+        assert read("rendezvous", [*QUICK, *settings, unused, "run.duration_s=4"]).fly(1).signals.sizes["trial"] == 1
+
+
 @pytest.fixture(scope="module")
 def five():
     return fly(*KNOWN, trials=5)

@@ -5,7 +5,10 @@ import pytest
 
 from gnc import dual_quaternion
 from gnc.controllers import arm
+from gnc.draws import Draws
 from gnc.errors import InputError
+from gnc.models.craft.base import Site
+from gnc.models.craft.tree import TreePart
 from gnc.models.multibody import TreeState, accelerations, kinematics, sections
 from gnc.scenarios.missions.load import read
 from gnc.scenarios.missions.mission import Mission
@@ -185,6 +188,20 @@ at_most = 1e-9
     flight = read(str(tmp_path / "boom.toml")).fly(2, 3)
     assert failed(flight.verdict) == []
     assert flight.signals["servicer.boom.joint_deg"].values[:, -1] == pytest.approx([60.0, 60.0], abs=0.2)
+
+
+def test_spots_and_errors_of_the_file_hold_for_a_tree_from_urdf_too(tmp_path):
+    """dJ_zz = 0.03 (N_x S_xx + N_y S_yy), N normal, S = tr(J)/2 1 - J: 200 draws: 5 sigma are 25 %."""
+    pytest.importorskip("urdf_parser_py")
+    (tmp_path / "boom.urdf").write_text(URDF)
+    spots = {"hook": sections.Spot(on="boom", at_m=(1.5, 0.0, 0.1))}
+    part = TreePart(urdf=str(tmp_path / "boom.urdf"), spots=spots, J_error_percent=3.0)
+    assert [frame.name for frame in part.nominal().frames if frame.body == "boom"][-1] == "hook"
+    draws = Draws(4, np.arange(200))
+    craft = part.truth(Site("servicer", draws, read("servicing").environment.orbit.sky(0.1, 1.0), None))
+    J_zz = craft.moving.bodies.inertias[:, 0, 2, 2]
+    assert np.mean(J_zz) == pytest.approx(100.0, rel=0.02)
+    assert np.std(J_zz) == pytest.approx(0.03 * np.hypot(135.0 - 90.0, 135.0 - 80.0), rel=0.25)
 
 
 def test_a_satellite_with_a_panel_turns_on_wheels_by_an_attitude_filter():
