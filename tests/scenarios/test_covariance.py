@@ -240,6 +240,8 @@ def test_axes_take_fractions_ranges_and_patterns():
     log = Axis.of("craft.sat.sensors.sun_sensor.sigma_deg=0.1:10:3:log", mission)
     np.testing.assert_allclose(log.values, [0.1, 1.0, 10.0])
     assert len(points([axis, log])) == 6 and len(points([log], latin=5)) == 5
+    drawn = np.array(points([log], latin=40))[:, 0]  # as many below as above the geometric mean
+    assert np.count_nonzero(drawn < 1.0) == 20 and drawn.min() > 0.1 and drawn.max() < 10.0
     for wrong in ("nothing=1", "sensors.*.rate_hz", "sensors.*.rate_hz=2:1"):
         with pytest.raises(InputError, match="--over"):
             Axis.of(wrong, mission)
@@ -269,9 +271,10 @@ def test_a_requirement_that_does_not_do_is_one_line_before_anything_flies(option
     assert not (tmp_path / "out").exists()
 
 
-def test_a_sweep_over_values_that_do_not_fit_leaves_nothing(tmp_path, capsys) -> None:
+@pytest.mark.parametrize("values", ["a,b", "1,1.5"])  # a period of 0.667 s is no whole number of steps
+def test_a_sweep_over_values_that_do_not_fit_leaves_nothing(values, tmp_path, capsys) -> None:
     out = tmp_path / "out"
-    assert main(["sweep", "pointing", "--over", "sensors.*.rate_hz=a,b", "--out", str(out)]) == 2
+    assert main(["sweep", "pointing", "--over", f"sensors.*.rate_hz={values}", "--out", str(out)]) == 2
     assert capsys.readouterr().err.count("\n") == 1 and not out.exists()
 
 
