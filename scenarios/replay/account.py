@@ -61,7 +61,12 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
             *([f"magnetometer: {imu.iron}"] if isinstance(imu, ImuRunner) and imu.iron else []),
             *(_clipped(imu) if isinstance(imu, ImuRunner) else []),
         ],
-        "failures": [*_failures(sensors), *_untrusted(contradictions, session, span), *_vague(estimates)],
+        "failures": [
+            *_failures(sensors),
+            *_untrusted(contradictions, session, span),
+            *_vague(estimates),
+            *_torn(_name(session.streams[0]), data),
+        ],
         "timing": {
             "seconds": session.seconds,
             "cpu_seconds": session.cpu_seconds,
@@ -131,6 +136,19 @@ def _untrusted(contradictions: list[str], session: Session, span: float) -> list
     gap_s = session.streams[0].longest_gap_s
     if session.config.filter.kind == "ins" and gap_s > LONGEST_GAP_S and not tells_attitude(session.config):
         said.append(f"nothing tells the heading behind a gap of {gap_s:.3g} s of the gyro: cut the log there")
+    return said
+
+
+def _torn(name: str, data: dict[str, dict[str, Any]]) -> list[str]:
+    """Tell of the first quantity if its stamps are such that what is left is no log of the motion."""
+    dropped, filled = data[name]["dropped"], max(data[name]["rows"] - data[name]["empty"], 1)
+    said = []
+    if dropped.get("late", 0) > MANY * filled:
+        said.append(f"{name}: its clock goes back, and {dropped['late']} of {filled} rows are lost: cut the log there")
+    if dropped.get("repeated", 0) > MOST * filled:
+        said.append(
+            f"{name}: {dropped['repeated']} of {filled} stamps are repeated: state log.rate_hz, or finer stamps"
+        )
     return said
 
 

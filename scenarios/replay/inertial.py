@@ -203,6 +203,7 @@ class Pairing:
         known = np.concatenate([self._last, np.concatenate([acc.t[good, None], force], axis=1)])
         self._last = known[-1:]
         place = np.searchsorted(known[:, 0], gyro.t + SAME_S, side="right") - 1
+        known = known if len(known) else np.zeros((1, 4))  # of a log without force no sample is ready
         ready = place >= 0
         self._gyro.counts["before start"] += int((~ready).sum())
         stale = (gyro.t - known[place, 0])[ready] > self._acc.gap_steps * (self._acc.step_s or np.inf)
