@@ -126,13 +126,15 @@ def _untrusted(contradictions: list[str], session: Session, span: float) -> list
     """Tell why estimates are not to be trusted though no sensor was refused."""
     said = ["sensors contradict each other, see the warnings: trust no estimate"] if contradictions else []
     runner = session.runner
-    if isinstance(runner, ImuRunner) and runner.clipped and runner.away_s > DRIVES * span:
-        said.append(f"{' and '.join(runner.clipped)} at the end of the range too often, see the warnings")
-    elif isinstance(runner, ImuRunner) and runner.away_s > DRIVES * span:
-        said.append(
-            f"the body leaves its place for {runner.away_s:.3g} of {span:.3g} s, as a vehicle does, and imu knows "
-            "motion about a place only: give a position or velocity to kind = 'ins', or a longer filter.reach_m"
+    if isinstance(runner, ImuRunner) and runner.away_s > DRIVES * span:
+        dead = [f"{name} said the same for long" for name in plausibility.stuck(session.evidence)]
+        causes = [f"{name} was at the end of its range too often" for name in runner.clipped] + dead
+        vehicle = (
+            "as a vehicle does, and imu knows motion about a place only: give a position or velocity to kind = 'ins', "
+            "or a longer filter.reach_m"
         )
+        why = f"or so it seems, as {' and '.join(causes)}: see the warnings" if causes else vehicle
+        said.append(f"the body leaves its place for {runner.away_s:.3g} of {span:.3g} s, {why}")
     gap_s = session.streams[0].longest_gap_s
     if session.config.filter.kind == "ins" and gap_s > LONGEST_GAP_S and not tells_attitude(session.config):
         said.append(f"nothing tells the heading behind a gap of {gap_s:.3g} s of the gyro: cut the log there")

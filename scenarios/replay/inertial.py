@@ -221,7 +221,7 @@ class Pairing:
             dt = float(np.median(np.diff(rows[:, 0])))
             window, walks = max(int(WINDOW_S / dt), 10), self._walks / np.sqrt(dt)
             rest_gyro, rest_acc = QUIET * walks + STILL
-            limits = ImuNoise(0.0, 0.0, 0.0, 0.0, 1, rest_gyro, rest_acc, 0.0)
+            limits = ImuNoise(walks[0], walks[1], 0.0, 0.0, 1, rest_gyro, rest_acc, 0.0)
             for k in (
                 np.flatnonzero(resting(rows[:, 1:4], rows[:, 4:], skip, window, limits)) if len(rows) > window else ()
             ):
