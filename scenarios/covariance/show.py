@@ -42,7 +42,9 @@ def unseen(lincov: Covariance, left: Sequence[str]) -> list[str]:
     if flight.differenced:
         told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
     if flight.kinks:
-        told.append("a derivative had no value at a kink of the nominal flight: it was left out, or that of both sides taken")
+        told.append(
+            "a derivative had no value at a kink of the nominal flight: it was left out, or that of both sides taken"
+        )
     if lincov.nonlinear:
         trials = f"{len(lincov.quiet.theta)} trials without noise have them as they are"
         told.append(f"not linear within 1 sigma: {', '.join(lincov.nonlinear)}; {trials}")

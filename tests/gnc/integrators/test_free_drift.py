@@ -224,7 +224,15 @@ def test_at_rest_motion_and_jacobian_have_the_derivatives_of_motions_nearby(whic
     moments, axes = (x[0] for x in principal(J[None]))
     for dP in np.eye(3):
         twin = tangent(kernel, ["P_B"])
-        given = {"q_IB": Q0, "d_q_IB": np.zeros(4), "P_B": np.zeros(3), "moments": moments, "axes": axes, "h": h, "d_P_B": dP}
+        given = {
+            "q_IB": Q0,
+            "d_q_IB": np.zeros(4),
+            "P_B": np.zeros(3),
+            "moments": moments,
+            "axes": axes,
+            "h": h,
+            "d_P_B": dP,
+        }
         made = twin(*[given[name] for name in twin.layout.names])
         ends = [kernel(Q0, sign * eps * dP, moments, axes, h) for sign in (1.0, -1.0)]
         for slope, up, down in zip(made[len(made) // 2 :], *ends, strict=True):
