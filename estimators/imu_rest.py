@@ -86,7 +86,9 @@ class RestSurvey:
         sigma, rate = w[:, :9], np.abs(w[:, 9:12]).max(axis=1)
         gyro, acc, _ = _levels(sigma, QUIETEST)
         rest_gyro, rest_acc = FACTOR * min(gyro, MOST_GYRO), FACTOR * min(acc, MOST_ACC)
-        rests = (sigma[:, :3].max(axis=1) < rest_gyro) & (sigma[:, 3:6].max(axis=1) < rest_acc) & (rate < MOST_BIAS)
+        quiet = (sigma[:, :3].max(axis=1) < rest_gyro) & (sigma[:, 3:6].max(axis=1) < rest_acc)
+        slow = quiet & (rate < MOST_RATE)
+        rests = slow if slow.sum() >= FEWEST else quiet & (rate < MOST_BIAS)
         enough = rests.sum() >= FEWEST
         gyro, acc, mag = _levels(sigma[rests], 50.0) if enough else _levels(w[:, 24:33], QUIETEST)
         quiet = rests & (sigma[:, 6:9].max(axis=1) < CALM * mag)

@@ -20,15 +20,12 @@ from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
+from gnc.part_slopes import part_slopes
 from gnc.recorded_tick import Noise, Recording, discover
 from gnc.trees import leaves
 
 if TYPE_CHECKING:
     pass
-
-STEPS = 1e-3, 1e-5, 1e-7  # of differences of a part in Python, relative to the array that is changed
-SMOOTH = 1e-3  # of a change, by which changes over one and over two steps may differ from being in proportion
-ROUNDING = 1e-10  # of a number's size, likewise
 
 Slopes = Callable[[Input], np.ndarray | None]
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
@@ -44,18 +41,20 @@ class TangentTick:
         parameters: Slopes,
         noise: Mapping[Any, np.ndarray] | None = None,
         of_rows: RowSlopes | None = None,
+        alike: Sequence[int] = (0,),
     ) -> None:
         """Write the programs.
 
         `seeds` are the slopes (directions, numbers) of the state before the tick; `parameters` gives those of an array
         that the tick was recorded with, or None; `noise` those of a stream; `of_rows` those of what a part in Python
-        returns, by the parameters that it holds itself.
+        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first.
         """
         if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
         self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
+        self._alike = alike
         self.kinks = False  # whether a part in Python switched within the shortest steps
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
@@ -117,10 +116,7 @@ class TangentTick:
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part alone.
-
-        They are of fourth order. Where a part switches within two steps (a contact opens), shorter steps are taken.
-        """
+        """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part alone."""
         trials, sizes = self.recording.recorder.trials, _sizes(cut, x)
 
         def call(numbers: np.ndarray) -> np.ndarray:
@@ -131,25 +127,22 @@ class TangentTick:
             return y
 
         middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (sizes > 0.0))
-        slopes = np.zeros((self.directions, middle.shape[1])) if self._of_rows is None else self._of_rows(middle)
-        own, bent = np.zeros((len(moved), middle.shape[1])), np.tile(np.isfinite(middle[0]), (len(moved), 1))
+        alike = np.array(self._alike)
 
-        def change(some: np.ndarray, far: np.ndarray) -> np.ndarray:
-            """Return half of the change between some numbers moved up and moved down, each by itself."""
-            up, down, rows = np.tile(x, (trials, 1)), np.tile(x, (trials, 1)), np.arange(len(some))
-            up[rows, some] += far
-            down[rows, some] -= far
-            return 0.5 * (call(up)[rows] - call(down)[rows])
+        def change(places: np.ndarray, relative: float) -> np.ndarray:
+            made = [np.zeros((0, middle.shape[1]))]
+            for some in np.split(moved[places], range(len(alike), len(places), len(alike))):
+                step, rows = relative * np.diag(sizes)[some], alike[: len(some)]
+                up, down = np.tile(x, (trials, 1)), np.tile(x, (trials, 1))
+                up[rows] += step
+                down[rows] -= step
+                made.append(0.5 * (call(up)[rows] - call(down)[rows]))
+            return np.where(np.isfinite(middle[0]), np.concatenate(made), 0.0)
 
-        for relative in STEPS:
-            (left,) = np.nonzero(bent.any(axis=1))
-            for some in np.split(left, range(trials, len(left), trials)) if len(left) else ():
-                step = relative * sizes[moved[some]]
-                near, far = change(moved[some], step), change(moved[some], 2.0 * step)
-                own[some] = np.where(bent[some], (8.0 * near - far) / (6.0 * step[:, None]), own[some])
-                bent[some] &= ~(np.abs(far - 2.0 * near) <= SMOOTH * np.abs(near) + ROUNDING * np.abs(middle[0]))
-        self.kinks |= bool(bent.any())
-        return middle[0], slopes + dx[:, moved] @ np.nan_to_num(own)
+        own, kinks = part_slopes(change, len(moved), np.nan_to_num(np.abs(middle[0])))
+        self.kinks |= kinks
+        rest = 0.0 if self._of_rows is None else self._of_rows(middle)
+        return middle[0], rest + (dx[:, moved] / sizes[moved]) @ np.nan_to_num(own)
 
     def _noises(self) -> list[tuple[Input, np.ndarray | None]]:
         clock = self.recording.clock

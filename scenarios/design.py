@@ -74,12 +74,10 @@ def mission(
     from gnc.config import override
     from gnc.scenarios import display, progress
     from gnc.scenarios.covariance import tune
-    from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.sweep.sweep import Axis
 
     flown = read(name, settings or ())
-    refuse(flown)
     axes = [Axis.of(text, flown) for text in vary]
     with progress.bar("designing") as moved:
         design = tune.tune(flown, axes, minimise, runs, flights, moved)

@@ -18,10 +18,11 @@ from gnc.scenarios.missions.flight import DRAWN
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.perfect import perfect
 from gnc.scenarios.missions.verdict import lowest
+from gnc.scenarios.report import covariance_page
 from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.page import Badge, Bar, Cell, Chapter, Page, Table
-from gnc.scenarios.report.panels import EDGE, Panels, words
-from gnc.scenarios.report.plot import SETTLED, Plot, Series
+from gnc.scenarios.report.panels import EDGE, Panels
+from gnc.scenarios.report.plot import Plot
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -242,32 +243,13 @@ def causes_chapter(rows: Sequence[Mapping[str, Any]], beside: Dataset | None) ->
         tables.append(Table("What goes with what", columns, cells))
     elif rows:
         lead = f"None of {len(rows)} pairs of a metric and a drawn number goes together beyond chance. "
-    plots: list[Plot] = []
-    names = [] if beside is None else [str(n) for n in beside if str(n).endswith(".sigma")]
-    for name in names:
-        table, plot = _budget(beside, name.removesuffix(".sigma"))  # type: ignore[arg-type]
-        tables.append(table)
-        plots.append(plot)
+    budgets, plots = ([], []) if beside is None else covariance_page.budgets(beside)
+    tables += budgets
     if plots:
         lead += "Error budgets are those of the variance after the transient, by linear covariance of the whole loop."
     else:
         lead += "For an error budget by sources, run gnc covariance config.toml --out . here, and report again."
     return Chapter("Who causes the error?", lead, tables, plots)
-
-
-def _budget(run: Dataset, signal: str) -> tuple[Table, Plot]:
-    """Return the shares of the sources in the variance of a signal, and its sigma over time."""
-    t, start = run["time"].values, f"{signal}.variance."
-    late = t >= t[0] + SETTLED * (t[-1] - t[0])
-    sizes = {str(n).removeprefix(start): float(run[n].values[late].sum()) for n in run if str(n).startswith(start)}
-    whole = sum(sizes.values()) or 1.0
-    ranked = sorted(sizes.items(), key=lambda item: -item[1])[:MOST_ROWS]
-    sigma, label = run[f"{signal}.sigma"].values, words(signal, signal)
-    axes = "xyz" if sigma.shape[-1] == 3 else [str(k + 1) for k in range(sigma.shape[-1])]
-    lines = [Series(axis, sigma[:, i]) for i, axis in enumerate(axes)]
-    bars = [(name, Bar(share, whole)) for name, share in ranked]
-    plot = Plot(f"{signal}: sigma by linear covariance", "time [s]", f"sigma of {label}", t, lines)
-    return Table(f"Error budget of {signal}", ("source", "share of the variance"), bars), plot
 
 
 # What was flown

@@ -135,14 +135,12 @@ def _of_mission(
     name: str, filters: str | None, rates: str, trials: int, words: Any, seed: int, out: Path, as_json: bool
 ) -> None:
     """Study a mission in closed loop."""
-    from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.progress import bar
     from gnc.scenarios.study import missions, options
 
     wanted, sensors, controller, flights, settings = words
     flown = read(name, [*settings, f"run.seed={seed}"])
-    refuse(flown)
     asked, rates_hz = missions.requirement(flown, wanted), options.numbers("--rates", rates)
     kinds = filters.split(",") if filters else []
     how = {"sensors": tuple(filter(None, sensors.split(","))), "controller": controller, "flights": flights}

@@ -14,7 +14,7 @@ from gnc import history
 from gnc.scenarios import cli
 from gnc.scenarios.missions import flight
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.report import results
+from gnc.scenarios.report import covariance_page, results
 from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.panels import Panels
 from tests.scenarios.report.test_browser import MOVED_PIXELS, pixels_changed_by_play
@@ -145,7 +145,10 @@ def test_an_error_budget_that_lies_beside_is_told(flown, tmp_path):
     found = {"sat.pointing_error_deg.sigma": (axes, np.tile([0.1, 0.2, 0.3], (5, 1)))}
     for source, variance in (("noise", 3.0), ("magnetometer bias", 7.0)):
         found[f"sat.pointing_error_deg.variance.{source}"] = (axes, np.full((5, 3), variance))
-    history.save(xarray.Dataset(found, {"time": t}), folder / "covariance.nc")
+    found["sat.pointing_error_deg.believed"] = (axes, np.full((5, 3), 0.2))
+    said = [[["requirements, predicted", ["requirement", "value"], [["sun", "0.5"]]]], ["not seen: gates"]]
+    run = xarray.Dataset(found, {"time": t}, {"told": json.dumps(said)})
+    history.save(run, folder / "covariance.nc")
     cli.main(["report", str(folder)])
     causes = chapters(folder / "report.html")["Who causes the error?"]
     (budget,) = [table for table in causes["tables"] if "budget" in table["title"]]
@@ -155,7 +158,12 @@ def test_an_error_budget_that_lies_beside_is_told(flown, tmp_path):
     ]
     (folder / "metrics.json").unlink()  # as gnc covariance leaves it, without a flight
     assert cli.main(["report", str(folder)]) == 0
-    assert list(chapters(folder / "report.html")) == ["Who causes the error?"]
+    met, large, causes, unseen = chapters(folder / "report.html").values()
+    assert met["tables"][0]["rows"][0][0] == "sun" and unseen["tables"][0]["rows"] == [["gates"]]
+    styles = {series["name"]: series["style"] for series in large["plots"][0]["series"]}
+    assert styles["x"] == "line" and styles["x, believed"] == "dashed"
+    drawn = covariance_page.budgets(run)[1][0].series  # the sources lie on one another
+    assert [(one.lower[0], one.upper[0]) for one in drawn] == [(0.0, pytest.approx(70.0)), (pytest.approx(70.0), 100.0)]
 
 
 def test_a_page_prints_as_pdf_where_there_is_a_browser(flown, monkeypatch, capsys):
