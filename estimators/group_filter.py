@@ -123,8 +123,7 @@ class GroupFilter:
         correct, limits = self._updates.get((kernel, gated)) or self._prepared(kernel, gated)
         state = self._state(belief)
         after = correct(*(state + arguments + (measurement[0], measurement[1], limits)))  # noqa: RUF005  # quickest
-        slopes = lambda: kernel(belief[0][..., :4], *arguments)[1:]  # noqa: E731
-        return self._one(belief, after, (state, slopes, limits))
+        return self._one(belief, after, (state, kernel, arguments, limits))
 
     def corrected(
         self, belief: Any, H: Array, R: Array, y: Array, valid: Array, gated: bool = True
@@ -132,7 +131,7 @@ class GroupFilter:
         """Correct with a residual y of derivative H and noise R."""
         kernel, limits = correction_kernel(self._space, self.size, *H.shape[-2:]), self._limits(H.shape[-2], gated)
         state = self._state(belief)
-        return self._one(belief, (*kernel(*state, H, R, y, valid, limits), y), (state, lambda: (H, R), limits))
+        return self._one(belief, (*kernel(*state, H, R, y, valid, limits), y), (state, None, (H, R), limits))
 
     @functools.cached_property
     def _updates(self) -> dict[tuple[Kernel, bool], tuple[Kernel, Array]]:
@@ -154,15 +153,17 @@ class GroupFilter:
     def _one(self, belief: Any, after: tuple[Array, ...], given: tuple[Any, ...]) -> tuple[Any, Innovation]:
         """Return the belief after one sensor, and what was said."""
         q, x, C, watch, S, nis, used, refused, y = after
-        counts = C, watch, belief.recoveries
-        C, watch, recoveries = when(refused > 0.0, self._refused, (counts, q, y, given), counts)
+        recoveries, beyond = belief.recoveries, refused > 0.0
+        if beyond is not np.False_:  # the quickest test of one trial in Python
+            counts = C, watch, recoveries
+            C, watch, recoveries = when(beyond, self._refused, (counts, q, y, given), counts)
         moved = self.placed(belief, q, x, C, watch, 0.0 * belief.idle, recoveries)
         return moved, Innovation(y, S, nis, used > 0.0)
 
     def _refused(self, counts: tuple[Array, ...], q: Array, y: Array, given: tuple[Any, ...]) -> tuple[Array, ...]:
         """Return C, watch and recoveries after a refusal, which `when` asks for only if there was one in any trial."""
-        state, slopes, limits = given
-        H, R = slopes()
+        state, predict, arguments, limits = given  # without the sensor's kernel `predict`, arguments are H and R
+        H, R = predict(state[0][..., :4], *arguments)[1:] if predict else arguments
         kernel = refusal_kernel(self._space, self.size, *H.shape[-2:])
         return kernel(*counts, q, *state[GIVEN:], H, R, y, limits)
 

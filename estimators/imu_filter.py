@@ -42,12 +42,14 @@ class ImuFilter:
         return FIELD / self.noise.field if self.with_field and self.noise.field > 0.0 else 1.0
 
     def samples(self, rows: Array, past: int) -> Samples:
-        """Return rows (t, gyro, acc, mag) without the first `past` of them, which only tell whether the body rests."""
+        """Return rows (t, gyro, acc, mag[, doubt]) without the first `past` of them, which only tell of rest."""
         rows = np.ascontiguousarray(rows, float)
-        rests = resting(rows[:, 1:4], np.nan_to_num(rows[:, 4:7]), past, RestSurvey(self.dt).window, self.noise)
-        t, gyro, acc, mag = np.split(rows[past:], [1, 4, 7], axis=1)
-        parts = [np.ascontiguousarray(part) for part in (t[:, 0], gyro, acc, mag * self.scale)]
-        return Samples(*[*parts, rests])
+        field = rows[:, 7:10] if self.with_field else None
+        rests = resting(rows[:, 1:4], np.nan_to_num(rows[:, 4:7]), past, RestSurvey(self.dt).window, self.noise, field)
+        t, gyro, acc, mag, doubt, _ = np.split(rows[past:], [1, 4, 7, 10, 13], axis=1)
+        doubt = doubt if doubt.size else np.zeros_like(gyro)
+        parts = [np.ascontiguousarray(part) for part in (t[:, 0], gyro, acc, mag * self.scale, rests, doubt)]
+        return Samples(*parts)
 
     def run(self, state: State, samples: Samples, final: bool, trace: Trace | None = None) -> Told:
         """Take samples through the filter, which moves the state; `trace` notes what a way back needs."""

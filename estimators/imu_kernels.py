@@ -192,6 +192,15 @@ def mark(state, trace, k):
 
 
 @inlined
+def overrun(state, R, doubt):
+    """Let the attitude be uncertain about the body axes whose gyro was at the end of its range."""
+    for i in range(3):
+        for j in range(3):
+            for axis in range(3):
+                state.P[TH + i, TH + j] += R[i, axis] * R[j, axis] * doubt[axis]
+
+
+@inlined
 def jolt(state, s, gyro, acc, dt):
     """Let the velocity be uncertain by what samples miss of a knock: a quarter of its second difference. Keep both."""
     square = 0.0
@@ -222,6 +231,8 @@ def run(state, s, samples, with_field, final, told, trace):
             interrupt(state, s, samples.gyro[k], samples.acc[k], dt - s.dt)
             dt = min(dt, s.gap)
         strapdown(state, w, samples.acc[k], dt, begun, R)
+        if samples.doubt[k, 0] + samples.doubt[k, 1] + samples.doubt[k, 2] > 0.0:
+            overrun(state, R, samples.doubt[k])
         jolt(state, s, samples.gyro[k], samples.acc[k], dt)
         sees = with_field and not np.isnan(samples.mag[k, 0]) and t - m[LAST_MAG] > s.mag_step - 0.5 * s.dt
         if sees or m[ELAPSED] > s.block - 0.5 * s.dt or (final and k == last):

@@ -72,6 +72,7 @@ class Samples(NamedTuple):
     acc: Any  # (n, 3) [m/s^2]
     mag: Any  # (n, 3)
     rest: Any  # (n,) bool
+    doubt: Any  # (n, 3) by which the variance of the turn grows, body axes: what the gyro could not show
 
 
 class Told(NamedTuple):

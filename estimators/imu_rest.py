@@ -19,6 +19,8 @@ LAGS = 10  # at which the magnetometer's autocorrelation is asked for
 WHITE = 0.05
 QUIETEST, CALM, FACTOR = 5.0, 1.3, 4.0  # percentile of windows; spread of a field without a moving magnet; threshold
 MOST_GYRO, MOST_ACC, MOST_RATE = np.radians(0.3), 0.15, np.radians(3.0)  # [rad/s], [m/s^2] noise of an IMU at rest
+MOST_BIAS = np.radians(10.0)  # of a gyro at rest, where a field tells that the body does not turn
+DRIFTS, DRIFT_ACC, DRIFT_MAG = 5.0, 0.03, 2e-3  # sigmas, [m/s^2], share of a field by which a direction moves
 DIFFERENCE_S = 0.01  # of second differences
 FEWEST = 5  # windows at rest that tell a noise
 
@@ -84,7 +86,9 @@ class RestSurvey:
         sigma, rate = w[:, :9], np.abs(w[:, 9:12]).max(axis=1)
         gyro, acc, _ = _levels(sigma, QUIETEST)
         rest_gyro, rest_acc = FACTOR * min(gyro, MOST_GYRO), FACTOR * min(acc, MOST_ACC)
-        rests = (sigma[:, :3].max(axis=1) < rest_gyro) & (sigma[:, 3:6].max(axis=1) < rest_acc) & (rate < MOST_RATE)
+        quiet = (sigma[:, :3].max(axis=1) < rest_gyro) & (sigma[:, 3:6].max(axis=1) < rest_acc)
+        slow = quiet & (rate < MOST_RATE)
+        rests = slow if slow.sum() >= FEWEST else quiet & (rate < MOST_BIAS)
         enough = rests.sum() >= FEWEST
         gyro, acc, mag = _levels(sigma[rests], 50.0) if enough else _levels(w[:, 24:33], QUIETEST)
         quiet = rests & (sigma[:, 6:9].max(axis=1) < CALM * mag)
@@ -108,14 +112,40 @@ def _filled(mag: Array, last: Array) -> Array:
     return mag[np.maximum.accumulate(np.where(known, np.arange(len(mag)), 0))][1:]
 
 
-def resting(gyro: Array, acc: Array, skip: int, window: int, noise: ImuNoise) -> Array:
-    """Tell of each row from `skip` on whether the window that ends there rests; the rows before are its past."""
+def resting(gyro: Array, acc: Array, skip: int, window: int, noise: ImuNoise, mag: Array | None = None) -> Array:
+    """Tell of each row from `skip` on whether the window that ends there rests; the rows before are its past.
+
+    A body that turns slowly and evenly has a quiet gyro, too: then the directions of force or field move.
+    """
     mean, spread = _trailing(gyro, window)
     _, shaking = _trailing(acc, window)
     still = (spread.max(axis=1) < noise.rest_gyro) & (shaking.max(axis=1) < noise.rest_acc)
-    still &= np.abs(mean).max(axis=1) < MOST_RATE
+    still &= np.abs(mean).max(axis=1) < (MOST_RATE if mag is None else MOST_BIAS)
     still[: window - 1] = False
+    if still.any():
+        still &= ~_moves(acc, window, noise.acc, DRIFT_ACC)
+        still &= mag is None or ~_moves(mag, window, noise.mag * np.sqrt(noise.white_steps), DRIFT_MAG * noise.field)
     return still[skip:]
+
+
+def _moves(z: Array, n: int, sigma: float, least: float) -> Array:
+    """Tell of each row whether a direction moves, and its length does not, between halves of the window to there."""
+    known = np.isfinite(z).all(axis=1)
+    terms = np.concatenate([np.where(known[:, None], z, 0.0), known[:, None]], axis=1)
+    sums = np.cumsum(np.concatenate([np.zeros((1, 4)), terms]), axis=0)
+    row, moves = np.arange(n - 1, len(z)), np.zeros(len(z), bool)
+    edges = [sums[row + 1 - back] for back in (n, n // 2, 0)]
+    halves = [end - begin for begin, end in zip(edges[:-1], edges[1:], strict=True)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        first, last = (half[:, :3] / half[:, 3:] for half in halves)
+        change, lengths = _length(last - first), (_length(first), _length(last))
+        chance = DRIFTS * sigma * np.sqrt(1.0 / halves[0][:, 3] + 1.0 / halves[1][:, 3])
+        moves[row] = (change > np.maximum(chance, least)) & (np.abs(lengths[1] - lengths[0]) < 0.5 * change)
+    return moves
+
+
+def _length(x: Array) -> Array:
+    return np.sqrt((x * x).sum(axis=1))
 
 
 def _trailing(x: Array, n: int) -> tuple[Array, Array]:

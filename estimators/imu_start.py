@@ -91,7 +91,8 @@ def aligned(f: Array, m: Array | None) -> Array:
 def _lead(imu: ImuFilter, rows: Array) -> Lead:
     """Average the first rows."""
     n = min(max(int(REST_S / imu.dt), 2), len(rows))
-    if n < 2 or resting(rows[:n, 1:4], np.nan_to_num(rows[:n, 4:7]), n - 1, n, imu.noise)[0]:
+    field = rows[:n, 7:10] if imu.with_field else None
+    if n < 2 or resting(rows[:n, 1:4], np.nan_to_num(rows[:n, 4:7]), n - 1, n, imu.noise, field)[0]:
         head = rows[: max(int(SHORT_S / imu.dt), 1)]
         f, m = np.nanmean(head[:, 4:7], axis=0), _mean(head[:, 7:10], np.ones(len(head)))
         shaken = float(np.sqrt(np.nanvar(head[:, 4:7], axis=0).sum())) / GRAVITY

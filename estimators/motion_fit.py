@@ -27,6 +27,7 @@ PRICE: dict[Kind, float] = {
     "singer": 3.0,
 }  # of a time, by which a model has to be likelier
 GATE, MOST_NIS = 0.999, 10.0  # an outlier costs ten times the gate: less, and a small covariance would pay for outliers
+MARGIN = 10.0  # by which the motion is livelier still than in the liveliest stretch
 WARM_UP = 10  # poses before innovations count
 
 
@@ -65,17 +66,29 @@ def fitted(
     """
     guesses = np.max([_guesses(poses) for poses in stretches], axis=0)
     shapes = [shape for shape in SHAPES if shape[0] in kinds]
+    liveliest = list[Array]()
     found = [[MotionModel(kind, _level(kind, tau, float(guess)), tau) for kind, tau in shapes] for guess in guesses]
     for decades in (DECADES, FINER):  # the best density of every shape, then nearer to it
         grids = [[replace(m, psd=m.psd * 10.0**decade) for m in models for decade in decades] for models in found]
         candidates = MotionFilter(tuple(grids[0]), tuple(grids[1]), gate_probability)
-        total = np.sum([_likelihood(poses, candidates) for poses in stretches], axis=0)
-        rows = total.reshape(2, len(shapes), len(decades))
+        each = np.array([_likelihood(poses, candidates) for poses in stretches])
+        rows = each.sum(axis=0).reshape(2, len(shapes), len(decades))
+        liveliest = liveliest or _liveliest(each.reshape(-1, *rows.shape), grids)
         chosen = rows.argmax(axis=2)
         found = [[grids[i][k * len(decades) + j] for k, j in enumerate(chosen[i])] for i in range(2)]
     price = np.array([PRICE[kind] for kind, _ in shapes])
-    best = [models[int(np.argmax(row.max(axis=1) - price))] for models, row in zip(found, rows, strict=True)]
+    best = list[MotionModel]()
+    for models, row, psd in zip(found, rows, liveliest, strict=True):
+        k = int(np.argmax(row.max(axis=1) - price))
+        best.append(replace(models[k], livelier=MARGIN * max(float(psd[k] / models[k].psd), 1.0)))
     return best[0], best[1]
+
+
+def _liveliest(each: Array, grids: Sequence[Sequence[MotionModel]]) -> list[Array]:
+    """Return the largest density (2, shapes) that suits one of the stretches."""
+    best = each.argmax(axis=3)  # of stretches, turning and moving, and shapes
+    psd = np.array([[m.psd for m in grid] for grid in grids]).reshape(each.shape[1:])
+    return list(np.take_along_axis(psd, best.max(axis=0)[..., None], axis=2)[..., 0])
 
 
 def _level(kind: Kind, tau: float, psd: float) -> float:
@@ -92,7 +105,7 @@ def _likelihood(poses: Poses, candidates: MotionFilter) -> Array:
     sensor, cut = _Direct(poses.R), MOST_NIS * gate(GATE, 3)
     for k in range(1, len(poses.t)):
         belief = candidates.predict(belief, float(poses.t[k] - poses.t[k - 1]))
-        belief, (y, S, _, _) = candidates.update(belief, sensor, (poses.dq_IB[k], True), None, False)
+        belief, (y, S, _, _) = candidates.update(belief, sensor, (poses.dq_IB[k], True), None)
         if k < WARM_UP:
             continue
         terms = []

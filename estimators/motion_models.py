@@ -44,11 +44,12 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class MotionModel:
-    """A kind of motion, its time [s], and the density of its white noise."""
+    """A kind of motion, its time [s], the density of its white noise, and by how much that is larger at times."""
 
     kind: Kind
     psd: float
     tau: float = 1.0
+    livelier: float = 1.0
 
     def axis(self, h: float) -> Axis:
         """Return the model over h."""
@@ -86,6 +87,7 @@ class MotionBelief(NamedTuple):
     C: Array  # (..., 18, 18)
     rejected: Array  # (...) refused measurements in a row
     recoveries: Array  # (...)
+    slack: Array = np.zeros((SIZE, SIZE))  # (..., 18, 18) what a livelier motion would have added since a pose fitted
 
     def _repr_html_(self) -> str:
         return of_belief(self)
@@ -122,9 +124,13 @@ class MotionFilter:
         q_new = quaternion.normalize(quaternion.mul(q, quaternion.exp(phi)))
         F = transition(turn.A, move.A, phi, q_new)
         C = F @ belief.C @ np.swapaxes(F, -1, -2) + added(turn.Q, move.Q, q_new)
+        slack = belief.slack
+        if self.turning[0].livelier > 1.0 or self.moving[0].livelier > 1.0:
+            factors = self.turning[0].livelier - 1.0, self.moving[0].livelier - 1.0
+            slack = F @ slack @ np.swapaxes(F, -1, -2) + added(factors[0] * turn.Q, factors[1] * move.Q, q_new)
         chi = np.concatenate([w_new, quaternion.inverse_rotate(q_new, v)], axis=-1)
         moved = dual_quaternion.from_pose(q_new, r), chi, np.concatenate([alpha_new, a], axis=-1), C
-        return MotionBelief(*moved, belief.rejected, belief.recoveries)
+        return MotionBelief(*moved, belief.rejected, belief.recoveries, slack)
 
     def transition(self, before: MotionBelief, after: MotionBelief, h: float) -> Array:
         """Return F (..., 18, 18) of a prediction over h."""
@@ -141,19 +147,25 @@ class MotionFilter:
         H = np.zeros((*expected.H.shape[:-1], SIZE))
         H[..., :6] = expected.H[..., :6]
         S = H @ belief.C @ np.swapaxes(H, -1, -2) + expected.R
-        nis = (y * np.linalg.solve(S, y[..., None])[..., 0]).sum(axis=-1)
+        nis = _square(y, S)
         limit = gate(self.gate_probability, y.shape[-1]) if gated else np.inf
         if not measurement[1]:
             return belief, Innovation(y, S, nis, np.zeros_like(nis, bool))
-        fits = nis <= limit
+        wide = belief.C + belief.slack
+        lively = _square(y, H @ wide @ np.swapaxes(H, -1, -2) + expected.R)
+        fits = lively <= limit
         rejected = np.where(fits, 0.0, belief.rejected + 1.0)
         believed = rejected >= AGREEING
-        widened = np.where(believed, np.maximum(nis / limit, 1.0), 1.0)[..., None, None] * belief.C
+        odd = (nis > limit)[..., None, None]
+        widened = np.where(odd, wide + np.where(believed[..., None, None], _jump(y, H), 0.0), belief.C)
         used = fits | believed
         d, C = _corrected(widened, H, expected.R, y)
         d, C = np.where(used[..., None], d, 0.0), np.where(used[..., None, None], C, belief.C)
         after = _retracted(belief, d)._replace(
-            C=C, rejected=np.where(believed, 0.0, rejected), recoveries=belief.recoveries + believed
+            C=C,
+            rejected=np.where(believed, 0.0, rejected),
+            recoveries=belief.recoveries + believed,
+            slack=np.where(used[..., None, None], odd * _undone(d), belief.slack),
         )
         return after, Innovation(y, S, nis, used)
 
@@ -205,6 +217,29 @@ def _corrected(C: Array, H: Array, R: Array, y: Array) -> tuple[Array, Array]:
     left = np.eye(SIZE) - K @ H
     C = left @ C @ np.swapaxes(left, -1, -2) + K @ R @ np.swapaxes(K, -1, -2)
     return (K @ y[..., None])[..., 0], 0.5 * (C + np.swapaxes(C, -1, -2))
+
+
+def _jump(y: Array, H: Array) -> Array:
+    """Return the covariance of a pose that has jumped by an innovation, of which the velocities tell nothing."""
+    seen = (H != 0.0).any(axis=-2)[..., :6]
+    square = np.repeat(
+        ((np.swapaxes(H, -1, -2) @ y[..., None])[..., :6, 0] ** 2).reshape(*y.shape[:-1], 2, 3).sum(axis=-1), 3, axis=-1
+    )
+    C = np.zeros((*y.shape[:-1], SIZE, SIZE))
+    C[..., range(6), range(6)] = seen * square
+    return C
+
+
+def _undone(d: Array) -> Array:
+    """Return the covariance by which a correction may have to be taken back, in the axes behind it."""
+    back = np.concatenate(
+        [d[..., :3], quaternion.rotate(quaternion.exp(-d[..., :3]), d[..., 3:6]), d[..., 6:]], axis=-1
+    )
+    return back[..., :, None] * back[..., None, :]
+
+
+def _square(y: Array, S: Array) -> Array:
+    return (y * np.linalg.solve(S, y[..., None])[..., 0]).sum(axis=-1)
 
 
 def _apart(y: Array) -> Array:

@@ -226,10 +226,10 @@ class ByName:
 
     def move(self, q_IB, P_B, C, tau_B, J, rho_B, rho_end, h):
         """Return attitude, momentum, and the covariance of (a, dP)."""
-        if self._move is None:
-            q_IB, P_B, F = self.transition(q_IB, P_B, C, tau_B, J, rho_B, rho_end, h)
-            return q_IB, P_B, propagate_kernel(6)(C, F, NOTHING)
         rho = middle(rho_B, rho_end)
+        if self._move is None:
+            q_IB, P_B, F, _ = self._whole(q_IB, P_B, tau_B, J, rho, h)
+            return quaternion.normalize(q_IB), P_B, propagate_kernel(6)(C, F, NOTHING)
         n = np.ones(()) if self._longest is None else count(P_B, tau_B, J, rho, h, self._longest)
         return self._move.repeat(n, q_IB, P_B, C, tau_B, J, rho, h / n)
 

@@ -126,6 +126,6 @@ def arctan_ratio(y: Number, x: Number) -> Number:
     """Return arctan2(t, x) / t with t = sqrt(y), the angle of a quaternion per length of its vector part."""
     slope = y / (x * x)
     below = (slope < ARCTAN_LIMIT) & (x > 0.0)
-    near = _polynomial(where(below, slope, 0.0), _ARCTAN) / where(below, x, 1.0)
+    near = _polynomial(where(below, slope, 0.0), _ARCTAN)
     t = np.sqrt(where(below, 1.0, y))
-    return where(below, near, np.arctan2(t, x) / t)
+    return where(below, near, np.arctan2(t, x)) / where(below, x, t)

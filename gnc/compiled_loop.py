@@ -131,7 +131,7 @@ class _Compiled:
             programs["observable"] = False
             return False
         for tick, made, k in flown:
-            trees = tick.recording.read_observed(made.copy(), k)  # whoever notes them may keep them
+            trees = tick.recording.read_observed(made, k)
             for i, (names, values) in zip(range(k, k + len(made)), trees, strict=False):
                 record.note(self._flying.clock(i), dict(zip(names, values, strict=True)))
         return True

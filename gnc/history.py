@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.labelled import Table
-from gnc.netcdf import encoded
+from gnc.netcdf import write
 
 if TYPE_CHECKING:  # xarray takes half a second to load
     from xarray import Dataset
 
 CLOCK = "time"
+BLOCK = 64  # times that are put into their places together, beside each other in every trial
 PARTS = {
     3: ("xyz", ("x", "y", "z")),
     4: ("wxyz", ("w", "x", "y", "z")),
@@ -43,31 +45,73 @@ class Signal(NamedTuple):
     labels: tuple[str, ...] = ()  # what its values 0, 1, 2, ... stand for, by which conditions may ask; NaN is none
 
 
-class History:
-    """Signals as they come."""
+class _Column:
+    """The values of a signal: (trials, times, ...), or (times, ...) if all trials share them."""
 
-    def __init__(self, signals: Mapping[str, Signal]) -> None:
-        self._signals = dict(signals)
-        self._values: dict[str, dict[str, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
+    def __init__(self, times: int, shared: bool) -> None:
+        self._times, self._axis = times, 0 if shared else 1
+        self._waiting: list[np.ndarray] = []
+        self._placed, self._rows = 0, np.empty(0)  # how many are in their places, and those, times first
+
+    def append(self, value: Any) -> None:
+        """Note the value of the next time; it may change afterwards."""
+        self._waiting.append(np.array(value))
+        if len(self._waiting) == BLOCK:
+            self._put()
+
+    def __len__(self) -> int:
+        return self._placed + len(self._waiting)
+
+    def values(self, times: int) -> np.ndarray:
+        """Return those of the first times."""
+        self._put()
+        return np.moveaxis(self._rows[:times], 0, self._axis)
+
+    def _put(self) -> None:
+        """Put what waits into its places, in a new array if the old one is too short or of a narrower type."""
+        if not self._waiting:
+            return
+        block, end = np.stack(self._waiting), len(self)
+        kind = np.result_type(block, self._rows) if self._placed else block.dtype
+        if end > len(self._rows) or kind != self._rows.dtype:
+            times = max(end, self._times if end <= self._times else 2 * len(self._rows))
+            shape = (*block.shape[1 : 1 + self._axis], times, *block.shape[1 + self._axis :])
+            larger = np.moveaxis(np.empty(shape, kind), self._axis, 0)
+            if self._placed:
+                larger[: self._placed] = self._rows[: self._placed]
+            self._rows = larger
+        self._rows[self._placed : end] = block
+        self._placed, self._waiting = end, []
+
+
+class History:
+    """Signals as they come; `times` tells how often those of a clock will, for one large array from the start."""
+
+    def __init__(self, signals: Mapping[str, Signal], times: Mapping[str, int] = MappingProxyType({})) -> None:
+        self._signals, self._expected = dict(signals), dict(times)
+        self._columns: dict[str, dict[str, _Column]] = defaultdict(dict)
         self._times: dict[str, list[float]] = defaultdict(list)
 
     def record(self, t: float, values: Mapping[str, Any], clock: str = CLOCK) -> None:
         """Note the values (trials, ...) of some signals at a time."""
         self._times[clock].append(t)
+        columns = self._columns[clock]
         for name, value in values.items():
-            self._values[clock][name].append(np.asarray(value))
+            if name not in columns:
+                columns[name] = _Column(self._expected.get(clock, 0), self._signals[name].shared)
+            columns[name].append(value)
 
     def table(self, trials: Any, **attributes: Any) -> Table:
         """Return all signals (trial, time, parts) with units and labels."""
         data: dict[str, Any] = {}
         coordinates: dict[str, Any] = {"trial": np.asarray(trials, np.int32)}
-        for clock, signals in self._values.items():
-            whole = min(len(self._times[clock]), *map(len, signals.values()))  # Ctrl-C may have cut the last one short
+        for clock, columns in self._columns.items():
+            whole = min(len(self._times[clock]), *map(len, columns.values()))  # Ctrl-C may have cut the last one short
             coordinates[clock] = (clock, np.array(self._times[clock][:whole]), {"units": "s"})
-            for name, values in signals.items():
+            for name, column in columns.items():
                 signal = self._signals[name]
                 first = (clock,) if signal.shared else ("trial", clock)
-                array = np.stack(values[:whole], axis=len(first) - 1)
+                array = column.values(whole)
                 axes = _axes(name, array.shape[len(first) :], signal, coordinates)
                 note = {
                     "units": signal.unit,
@@ -93,8 +137,8 @@ def _axes(name: str, sizes: tuple[int, ...], signal: Signal, coordinates: dict[s
 
 def save(data: Table | Dataset, path: Path) -> None:
     """Write a table whole or not at all, as NetCDF-3: the same bytes for the same numbers."""
-    with replacing(path) as temporary:
-        temporary.write_bytes(encoded(data if isinstance(data, Table) else Table.of(data)))
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        write(data if isinstance(data, Table) else Table.of(data), file)
 
 
 def load(path: Path) -> Dataset:

@@ -44,7 +44,7 @@ class _Times(NamedTuple):
 
     def rows(self, k: int, n: int, used: Iterator[bool]) -> list[Rows | None]:
         """Return the times of n ticks from the k-th on, if the program uses the time."""
-        return [of_all(np.array([self.time.at(k + i) for i in range(n)])) if next(used) else None]
+        return [of_all(np.array(self.time.times(k, n))) if next(used) else None]
 
 
 class _LookUp(NamedTuple):
@@ -109,6 +109,13 @@ class Instant:
         for seconds in self._added:
             t = t + seconds
         return t
+
+    def times(self, k: int, n: int) -> list[float]:
+        """Return `at` of n ticks from the k-th on."""
+        t = np.arange(k + self._ticks, k + self._ticks + n) * self.clock.h
+        for seconds in self._added:
+            t = t + seconds
+        return t.tolist()
 
     def __add__(self, seconds: Any) -> Any:
         if isinstance(seconds, Instant) or not isinstance(seconds, (int, float)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -86,12 +86,13 @@ class _Tangent(NamedTuple):
 class LinearFlight:
     """The flight of the first trial of a loop; the other trials are those by which parameters depend on what is drawn.
 
-    `slopes` returns the derivative (drawn, size) of numbers (trials, size).
+    `slopes` returns the derivative (drawn, size) of numbers (trials, size); trials `alike` are as the first.
     """
 
     loop: Loop
     state: State
     slopes: RowSlopes
+    alike: Sequence[int] = (0,)
     by_all: bool = False  # differentiate by numbers too that neither draws nor noise move
 
     def __post_init__(self) -> None:
@@ -181,6 +182,7 @@ class LinearFlight:
         tangent = self._tangent(recorded, columns, due)
         changed = self.numbers[recorded.changes]
         after, slopes, made, made_slopes = tangent.tick.run(z, k, count, changed)
+        self.kinks |= tangent.tick.kinks
         A, D, B = self._split(slopes, after[changed], tangent)
         seen = None
         if observed:
@@ -200,7 +202,7 @@ class LinearFlight:
         D[:, tangent.drawn] = some
         return A, D, dict(zip(tangent.noise, rest, strict=True))
 
-    kinks = False  # whether a derivative had no value, at a kink of the nominal flight, and was left out
+    kinks = False  # whether a derivative had no value, at a kink of the nominal flight
 
     def _tangent(self, recorded: _Recorded, columns: np.ndarray, due: tuple[bool, ...]) -> _Tangent:
         """Return a tick with its derivatives along these columns, what is drawn, and the noise of what is due."""
@@ -222,7 +224,7 @@ class LinearFlight:
         seeds = unit[:, :n] @ (self.owner[None, :] == self.numbers[columns][:, None])
         given = {one: unit[:, n : ends[2]] @ slopes[drawn] for one, slopes in moved.items()}
         by_rows = lambda values: unit[:, n : ends[2]] @ self.slopes(values)[drawn]  # noqa: E731
-        tick = TangentTick(recording, seeds, lambda one: given.get(id(one)), blocks, by_rows)
+        tick = TangentTick(recording, seeds, lambda one: given.get(id(one)), blocks, by_rows, self.alike)
         return self._tangents.setdefault(key, _Tangent(tick, ends, drawn, tuple(noise)))
 
     def _recorded(self, kind: _Kind, z: np.ndarray, k: int) -> _Recorded:

@@ -183,6 +183,11 @@ class Loop(Generic[Truth, Belief, Command, Report, Memory]):
         ticks = min(flying.k, self.steps)
         return Flown(flying.truth, flying.belief, flying.memory, flying.happened, ticks, uncompiled)
 
+    @property
+    def times_recorded(self) -> int:
+        """Count the ticks that are recorded."""
+        return self.steps // self.recorded.every + 1 + (not self.recorded.due(self.steps))
+
     def records(self, k: int) -> bool:
         """Tell whether a tick is recorded: every so often, and at the end."""
         return self.recorded.due(k) or k == self.steps

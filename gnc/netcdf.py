@@ -9,8 +9,9 @@ Source: NetCDF classic format specification, Unidata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -18,16 +19,17 @@ from gnc.labelled import Labelled, Table
 
 DIMENSION, VARIABLE, ATTRIBUTE = 10, 11, 12
 CODES = {"i1": 1, "S1": 2, ">i2": 3, ">i4": 4, ">f4": 5, ">f8": 6}
+PIECE = 1 << 16  # numbers that are turned round together
 
 
-def encoded(table: Table) -> bytes:
-    """Return the file of a table."""
+def write(table: Table, file: BinaryIO) -> None:
+    """Write the file of a table, piece by piece: a copy of all numbers would take longer than the disk."""
     variables = {name: _plain(one) for name, one in (table.coords | table.data_vars).items()}
     sizes = {axis: n for one in variables.values() for axis, n in one.sizes.items()}
     numbers = {axis: i for i, axis in enumerate(sizes)}
     dimensions = _list(DIMENSION, [_text(axis) + _number(n) for axis, n in sizes.items()])
     start = b"CDF\x02" + _number(0) + dimensions + _attributes(table.attrs)
-    data = [_filled(one.values.tobytes()) for one in variables.values()]
+    lengths = [one.values.size * int(_kind(one.values)[-1]) for one in variables.values()]
 
     def header(places: Iterable[int]) -> bytes:
         return start + _list(
@@ -36,15 +38,35 @@ def encoded(table: Table) -> bytes:
                 _text(name)
                 + b"".join(map(_number, (one.ndim, *(numbers[axis] for axis in one.dims))))
                 + _attributes(one.attrs)
-                + b"".join(map(_number, (_code(one.values), min(len(block), 2**32 - 4))))
+                + b"".join(map(_number, (CODES[_kind(one.values)], min(length + -length % 4, 2**32 - 4))))
                 + place.to_bytes(8, "big")
-                for (name, one), block, place in zip(variables.items(), data, places, strict=True)
+                for (name, one), length, place in zip(variables.items(), lengths, places, strict=True)
             ],
         )
 
-    first = len(header([0] * len(data)))
-    ends = np.cumsum([first, *map(len, data)]).tolist()
-    return b"".join([header(ends[:-1]), *data])
+    first = len(header([0] * len(lengths)))
+    ends = np.cumsum([first, *(length + -length % 4 for length in lengths)]).tolist()
+    file.write(header(ends[:-1]))
+    for one, length in zip(variables.values(), lengths, strict=True):
+        for piece in _pieces(one.values):
+            file.write(piece.astype(_kind(piece)).tobytes())
+        file.write(bytes(-length % 4))
+
+
+def encoded(table: Table) -> bytes:
+    """Return the file of a table."""
+    file = io.BytesIO()
+    write(table, file)
+    return file.getvalue()
+
+
+def _pieces(values: np.ndarray) -> Iterator[np.ndarray]:
+    """Give an array in pieces along its first axis."""
+    if not values.ndim:
+        yield values
+        return
+    rows = max(1, PIECE * len(values) // max(values.size, 1))
+    yield from (values[first : first + rows] for first in range(0, len(values), rows))
 
 
 def _plain(one: Labelled) -> Labelled:
@@ -60,15 +82,17 @@ def _plain(one: Labelled) -> Labelled:
     if kind == "b":
         return Labelled(one.dims, values.astype("i1"), {**one.attrs, "dtype": "bool"})
     if kind in "iu":
-        whole = values.astype(">i4")
+        whole = values.astype("i4")
         if not np.array_equal(whole, values):
             raise ValueError("a whole number is too large for a NetCDF-3 file")
         return Labelled(one.dims, whole, one.attrs)
-    return Labelled(one.dims, values.astype(">f4" if values.dtype == np.float32 else ">f8"), one.attrs)
+    return one
 
 
-def _code(values: np.ndarray) -> int:
-    return CODES[values.dtype.str.removeprefix("|")]
+def _kind(values: np.ndarray) -> str:
+    """Return the type of numbers as the file has them."""
+    kind = values.dtype.str[1:]
+    return kind if kind in ("i1", "S1") else f">{kind}" if kind in ("i2", "i4", "f4") else ">f8"
 
 
 def _number(n: int) -> bytes:
@@ -95,6 +119,7 @@ def _attributes(attributes: Mapping[str, Any]) -> bytes:
             content = _number(CODES["S1"]) + _text(value)
         else:
             array = _plain(Labelled(("",), np.atleast_1d(value))).values
-            content = _number(_code(array)) + _number(array.size) + _filled(array.tobytes())
+            kind = _kind(array)
+            content = _number(CODES[kind]) + _number(array.size) + _filled(array.astype(kind).tobytes())
         entries.append(_text(name) + content)
     return _list(ATTRIBUTE, entries)

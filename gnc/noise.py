@@ -47,7 +47,7 @@ class Stream:
     They are those of `normal(seed, trials, name, (steps, size))`, without the memory of all steps.
     """
 
-    BLOCK, FEW_TRIALS = 64, 8  # how many are drawn ahead; a few trials have as many as this number of trials would
+    BLOCK, FEW_TRIALS = 192, 8  # how many are drawn ahead; a few trials have as many as this number of trials would
 
     def __init__(self, seed: int, trials: Trials, name: str, size: int) -> None:
         which, self.size = _numbers(trials), _whole("size", size, TRIAL_LIMIT)

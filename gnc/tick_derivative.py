@@ -20,14 +20,12 @@ from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
+from gnc.part_slopes import part_slopes
 from gnc.recorded_tick import Noise, Recording, discover
 from gnc.trees import leaves
 
 if TYPE_CHECKING:
     pass
-
-STEP = 1e-3  # of differences of a part in Python, relative to the array that is changed
-STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))  # of fourth order, over 12 steps
 
 Slopes = Callable[[Input], np.ndarray | None]
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
@@ -43,18 +41,21 @@ class TangentTick:
         parameters: Slopes,
         noise: Mapping[Any, np.ndarray] | None = None,
         of_rows: RowSlopes | None = None,
+        alike: Sequence[int] = (0,),
     ) -> None:
         """Write the programs.
 
         `seeds` are the slopes (directions, numbers) of the state before the tick; `parameters` gives those of an array
         that the tick was recorded with, or None; `noise` those of a stream; `of_rows` those of what a part in Python
-        returns, by the parameters that it holds itself.
+        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first.
         """
         if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
         self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
+        self._alike = alike
+        self.kinks = False  # whether a part in Python switched within the shortest steps
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
         self._returned = [(np.zeros(size), np.zeros((len(seeds), size))) for size in sizes]
@@ -115,8 +116,8 @@ class TangentTick:
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part."""
-        trials, step = self.recording.recorder.trials, STEP * _sizes(cut, x)
+        """Return what a part in Python makes of numbers x, and its slopes along dx: differences of the part alone."""
+        trials, sizes = self.recording.recorder.trials, _sizes(cut, x)
 
         def call(numbers: np.ndarray) -> np.ndarray:
             tree = cut.call(numbers, k)
@@ -125,16 +126,23 @@ class TangentTick:
                 raise TypeError(f"{cut.name}: returns another structure from tick to tick")
             return y
 
-        middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (step > 0.0))
-        slopes = np.zeros((self.directions, middle.shape[1])) if self._of_rows is None else self._of_rows(middle)
-        for some in np.split(moved, range(trials, len(moved), trials)) if len(moved) else ():
-            change, rows = np.zeros((len(some), middle.shape[1])), np.arange(len(some))
-            for far, weight in STENCIL:
-                numbers = np.tile(x, (trials, 1))
-                numbers[rows, some] += far * step[some]
-                change += weight * call(numbers)[rows]
-            slopes += dx[:, some] @ (change / (12.0 * step[some, None]))
-        return middle[0], slopes
+        middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (sizes > 0.0))
+        alike = np.array(self._alike)
+
+        def change(places: np.ndarray, relative: float) -> np.ndarray:
+            made = [np.zeros((0, middle.shape[1]))]
+            for some in np.split(moved[places], range(len(alike), len(places), len(alike))):
+                step, rows = relative * np.diag(sizes)[some], alike[: len(some)]
+                up, down = np.tile(x, (trials, 1)), np.tile(x, (trials, 1))
+                up[rows] += step
+                down[rows] -= step
+                made.append(0.5 * (call(up)[rows] - call(down)[rows]))
+            return np.where(np.isfinite(middle[0]), np.concatenate(made), 0.0)
+
+        own, kinks = part_slopes(change, len(moved), np.nan_to_num(np.abs(middle[0])))
+        self.kinks |= kinks
+        rest = 0.0 if self._of_rows is None else self._of_rows(middle)
+        return middle[0], rest + (dx[:, moved] / sizes[moved]) @ np.nan_to_num(own)
 
     def _noises(self) -> list[tuple[Input, np.ndarray | None]]:
         clock = self.recording.clock

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
-app.add_typer(study, name="study")
-app.add_typer(design, name="design")
-app.command("export")(export)
-
-
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")]
 
 
@@ -100,12 +95,10 @@ Name = Annotated[
     ),
 ]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="In place of the configuration's.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed [that of the file].")]
 Code = Annotated[
     str | None,
-    typer.Option(
-        "--flight-code", metavar="DIR[@WIRE]", help="Flown by the C of gnc export; WIRE: docs/flight_code.md."
-    ),
+    typer.Option("--flight-code", metavar="DIR[@WIRE]", help="Fly the C of gnc export; WIRE: docs/flight_code.md."),
 ]
 
 
@@ -161,8 +154,8 @@ def _signals(mission: Any, as_json: bool) -> None:
 
 @app.command("parts")
 def _parts(
-    slot: Annotated[str | None, typer.Argument(help="Such as sensor; none: all slots.")] = None,
-    kind: Annotated[str | None, typer.Argument(help="Such as star-tracker: its fields.")] = None,
+    slot: Annotated[str | None, typer.Argument(help="A slot, such as sensor; by default all.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="A kind, such as star-tracker, to list its fields.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the parts that missions are put together from, or the fields of one."""
@@ -188,11 +181,11 @@ def _parts(
 
 @app.command("explain")
 def _explain(
-    key: Annotated[str, typer.Argument(help="Such as sigma_nT, or craft.sat.sensors.magnetometer.sigma_nT.")],
-    name: Annotated[str, typer.Option("--mission", help="Whose values are told.")] = "pointing",
+    key: Annotated[str, typer.Argument(help="A key, such as sigma_nT or craft.sat.sensors.magnetometer.sigma_nT.")],
+    name: Annotated[str, typer.Option("--mission", help="The mission whose values are shown.")] = "pointing",
     as_json: Json = False,
 ) -> None:
-    """Say what a key of a mission's file is, what may stand there, and what does in a mission."""
+    """Explain a key of a mission's file: its meaning, the values it takes, its value in a mission."""
     from gnc.scenarios import display
     from gnc.scenarios.missions import catalogue
     from gnc.scenarios.missions.load import read
@@ -217,7 +210,7 @@ def _schema() -> None:
 
 @app.command("new")
 def _new(
-    name: Annotated[str, typer.Argument(help="Of the mission; the file is NAME.toml.")],
+    name: Annotated[str, typer.Argument(help="Name of the mission; the file is NAME.toml.")],
     base: Annotated[str, typer.Option(help="The mission it begins with.")] = "pointing",
 ) -> None:
     """Write a commented file to begin a mission of your own with, and the schema for your editor beside it."""
@@ -243,11 +236,13 @@ def _fly(
     name: Name,
     settings: Settings = None,
     seed: Seed = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the file's.")] = None,
-    trial: Annotated[int | None, typer.Option(min=0, help="Fly this one alone: the same bits as among others.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Number of trials [that of the file].")] = None,
+    trial: Annotated[
+        int | None, typer.Option(min=0, help="Fly this trial alone, with the bits that it has among others.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the results [out/run/NAME].")] = None,
     code: Code = None,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw what was flown.")] = True,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the flight.")] = True,
     as_json: Json = False,
 ) -> None:
     """Fly a mission in closed loop; leave a table, figures and labelled results."""
@@ -286,11 +281,79 @@ def _code(place: str | None) -> Any:
     return FlightCode(place if alone else f"{Path(folder).resolve()}{at}{wire}")
 
 
+@app.command("report")
+def _report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of run, monte-carlo, covariance or replay.")],
+    trial: Annotated[
+        int | None,
+        typer.Option(min=0, help="Trial to show [the first, of a campaign the worst]."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Print a PDF by a browser, if one is installed.")] = False,
+) -> None:
+    """Write one HTML page with tables, plots and 3-D playback; it needs no network."""
+    from gnc.scenarios.report import results
+
+    path = out if out is not None else folder / ("report.pdf" if pdf else "report.html")
+    if pdf and path.suffix.lower() != ".pdf":
+        raise InputError(f"--out {path}: a PDF is called .pdf; give such a name, or leave --pdf out")
+    results.write(folder, path, trial)
+    print(f"wrote {path}")
+
+
+@app.command("monte-carlo")
+def _monte_carlo(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."
+        ),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Number of trials [that of the file].")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes; 1: this process alone.")] = 2,
+    engine: Annotated[str, typer.Option(help="Where trials fly: local, or dask for a cluster.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Dask scheduler [a cluster of this machine].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory of the results [out/monte-carlo/NAME].")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the campaign of this directory.")] = None,
+    code: Code = None,
+    chunk: Annotated[int | None, typer.Option(min=1, help="Number of trials flown together [what fits].")] = None,
+    until_ci: Annotated[
+        float | None, typer.Option(min=1e-6, max=1.0, help="Stop when the 95 % interval of success is this narrow.")
+    ] = None,
+    export: Annotated[list[Path] | None, typer.Option(help="Table of all trials: .csv, .parquet or .mat.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Fly many dispersed trials; statistics, worst trials, bands; survives a kill."""
+    from gnc.scenarios import display, monte_carlo
+
+    mission, folder = monte_carlo.resolve(name, settings or (), seed, trials, out, resume)
+    with monte_carlo.bar(mission.name) as moved:
+        outcome = monte_carlo.run(
+            mission,
+            folder,
+            resume=resume is not None,
+            on=monte_carlo.engine(engine, workers, address),
+            chunk_size=chunk,
+            until_ci=until_ci,
+            exports=export or (),
+            flight_code=_code(code),
+            progress=moved,
+        )
+    if as_json:
+        display.tell(monte_carlo.report(outcome))
+    else:
+        monte_carlo.show(outcome)
+    if not outcome.ok:
+        raise typer.Exit(CHECK_FAILED)
+
+
 app.command("covariance")(covariance)
 app.command("sweep")(sweep)
-app.command("replay")(replay)
-app.command("tune")(tune)
-app.command("calibrate")(calibrate)
+app.add_typer(study, name="study")
+app.add_typer(design, name="design")
+app.command("export")(export)
 
 
 @app.command("simulate")
@@ -318,69 +381,9 @@ def _simulate(
         raise Stopped(f"stopped at {outcome.until_s:g} s of {mission.run.duration_s:g} s; {log} has what was flown")
 
 
-@app.command("report")
-def _report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of gnc run, monte-carlo or replay.")],
-    trial: Annotated[int | None, typer.Option(min=0, help="Which trial is played back; by default the first.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The file [DIR/report.html].")] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Print it by a browser, if one is installed.")] = False,
-) -> None:
-    """Write one HTML page with tables, plots and 3-D playback; it needs no network."""
-    from gnc.scenarios.report import results
-
-    path = out if out is not None else folder / ("report.pdf" if pdf else "report.html")
-    if pdf and path.suffix.lower() != ".pdf":
-        raise InputError(f"--out {path}: a PDF is called .pdf; give such a name, or leave --pdf out")
-    results.write(folder, path, trial)
-    print(f"wrote {path}")
-
-
-@app.command("monte-carlo")
-def _monte_carlo(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."
-        ),
-    ] = None,
-    settings: Settings = None,
-    seed: Seed = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="How many, in place of the configuration's.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes; 1: this one.")] = 2,
-    engine: Annotated[str, typer.Option(help="local, or dask for a cluster.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Of a Dask scheduler; none: a cluster of this machine.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Directory of the results [out/monte-carlo/NAME].")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the campaign of this directory.")] = None,
-    code: Code = None,
-    chunk: Annotated[int | None, typer.Option(min=1, help="Trials flown together; by default as fits.")] = None,
-    until_ci: Annotated[
-        float | None, typer.Option(min=1e-6, max=1.0, help="Stop when the interval of success is this narrow.")
-    ] = None,
-    export: Annotated[list[Path] | None, typer.Option(help="Table of all trials: .csv, .parquet or .mat.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Fly many dispersed trials; statistics, worst trials, bands; survives a kill."""
-    from gnc.scenarios import display, monte_carlo
-
-    mission, folder = monte_carlo.resolve(name, settings or (), seed, trials, out, resume)
-    with monte_carlo.bar(mission.name) as moved:
-        outcome = monte_carlo.run(
-            mission,
-            folder,
-            resume=resume is not None,
-            on=monte_carlo.engine(engine, workers, address),
-            chunk_size=chunk,
-            until_ci=until_ci,
-            exports=export or (),
-            flight_code=_code(code),
-            progress=moved,
-        )
-    if as_json:
-        display.tell(monte_carlo.report(outcome))
-    else:
-        monte_carlo.show(outcome)
-    if not outcome.ok:
-        raise typer.Exit(CHECK_FAILED)
+app.command("replay")(replay)
+app.command("tune")(tune)
+app.command("calibrate")(calibrate)
 
 
 @app.command("reproduce")

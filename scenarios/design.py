@@ -67,19 +67,17 @@ def mission(
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field.")] = None,
     runs: Annotated[int, typer.Option(min=3, help="Covariance runs at most.")] = 30,
     flights: Annotated[int, typer.Option(min=1, help="Typical flights of each.")] = 1,
-    trials: Annotated[int, typer.Option(min=2, help="Of Monte Carlo, before and after.")] = 50,
+    trials: Annotated[int, typer.Option(min=2, help="Trials of Monte Carlo, before and after.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on standard output.")] = False,
 ) -> None:
     """Choose gains or process noise that minimise a requirement by linear covariance; Monte Carlo before and after."""
     from gnc.config import override
     from gnc.scenarios import display, progress
     from gnc.scenarios.covariance import tune
-    from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.sweep.sweep import Axis
 
     flown = read(name, settings or ())
-    refuse(flown)
     axes = [Axis.of(text, flown) for text in vary]
     with progress.bar("designing") as moved:
         design = tune.tune(flown, axes, minimise, runs, flights, moved)

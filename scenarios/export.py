@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 def export(
     what: Annotated[str, typer.Argument(metavar="MISSION|kernel", help="A mission, or the word kernel.")],
-    kernel: Annotated[str | None, typer.Argument(metavar="MODULE:NAME", help="e.g. gnc.quaternion:mul.")] = None,
+    kernel: Annotated[
+        str | None, typer.Argument(metavar="MODULE:NAME", help="A kernel, such as gnc.quaternion:mul.")
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field.")] = None,
-    craft: Annotated[str | None, typer.Option(help="Whose flight software; needed if several have some.")] = None,
+    craft: Annotated[str | None, typer.Option(help="The craft; needed if several have flight software.")] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder to write into.")] = Path("flight_code"),
     name: Annotated[str, typer.Option("--name", help="Name of the C function of a kernel.")] = "",
     single: Annotated[bool, typer.Option("--single", help="Single precision: other bits.")] = False,

@@ -28,7 +28,7 @@ from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.flight import Flight, fly
 from gnc.scenarios.missions.load import read
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.verdict import judge_campaign
+from gnc.scenarios.missions.verdict import judge_campaign, lowest
 from gnc.scenarios.plots import save_figure
 from gnc.scenarios.run import CONFIG
 from gnc.scenarios.trials import MissionFlight
@@ -129,6 +129,7 @@ def run(
         until_ci=until_ci,
         consistency=_consistency(probe),
         times_s=dict.fromkeys(probe.verdict.over_time, probe.recorded["time"].values),
+        lowest=lowest(mission),
         progress=progress,
     )
     for line in results.damaged:

@@ -59,7 +59,7 @@ def panels(figure: Figure, title: str, plots: Sequence[described.Plot | describe
         axes.set_title(plot.title, fontsize=9, loc="left")
         axes.tick_params(labelsize=8)
         axes.grid(alpha=0.3)
-        shades = {shade.name for shade in getattr(plot, "shades", ())} if legends else set()
+        shades = {shade.name for shade in getattr(plot, "shades", ())} & set().union(*legends)
         lines = [(h, label) for h, label in zip(*axes.get_legend_handles_labels(), strict=True) if label not in shades]
         if lines and {label for _, label in lines} not in legends:
             axes.legend(

@@ -123,7 +123,7 @@ def _arctan2(y: Operand, x: Operand) -> Operand:
     sine, cosine = _sin_cos_within_an_octant(guess)
     d = (t * cosine - sine) / (cosine + t * sine)
     z = d * d
-    angle = guess + (d - d * z * (1 / 3 - z * (1 / 5 - z * (1 / 7 - z / 9))))
+    angle = guess + (d - d * z * (1 / 3 - z * (1 / 5 - z * (1 / 7 - z * (1 / 9)))))
     angle = where(steep, _PIECE_1 - (angle - (_PIECE_2 + _PIECE_3)), angle)
     behind = operate("copysign", 1.0, x) < 0.0
     angle = where(behind, 2 * _PIECE_1 - (angle - 2 * (_PIECE_2 + _PIECE_3)), angle)

@@ -32,6 +32,7 @@ from gnc.batch.python_parts import Cut, Numbers, Returned, Unknown, collected
 from gnc.batch.scalar import Operand, Scalar, is_test, operate
 from gnc.batch.symbols import as_symbols
 from gnc.batch.tape import Tape
+from gnc.batch.transposing import SIDE
 
 Array = Any
 
@@ -273,7 +274,7 @@ class Program:
         self.used = [_is_in(one, used) for one in timed]  # whether anything depends on it
         width = 1 if trials == 1 else lanes()
         self.tile, self._function = program_tile(tape, results, state, width), program_loop(width)
-        self._buffer = np.empty(width * (tape.inputs + self.made + 1))
+        self._buffer = np.empty(width * (tape.inputs + self.made + 1 + SIDE))  # squares reach beyond the end
         aligned = -(-_address(self._buffer) // (8 * width)) * 8 * width
         table = [(self.tile, aligned, len(self._staying), len(changing), len(self._pieces))]
         table += [(0, 8 * state, 0, first, end - first) for first, end in self._pieces]

@@ -17,7 +17,7 @@ from gnc.batch.llvm_writer import Writer
 from gnc.batch.program_code import calling_function
 from gnc.batch.tape import Tape
 from gnc.batch.tile import declarations, run_tile
-from gnc.batch.transposing import SIDE, move_squares
+from gnc.batch.transposing import MASKED, SIDE, move_rest, move_squares
 from gnc.batch.vector_code import splat
 
 COLUMNS = 5
@@ -60,7 +60,9 @@ def loop_of_programs(width: int) -> str:
     with w.loop(w.let(f"add i64 {changing}, 1")) as number:
         _Row(w, w.let(f"add i64 {w.let(f'add i64 {number}, {fixed}')}, 1")).move_on(w, "%steps")
     w.do("call i32 @feclearexcept(i32 63)")  # a lost trial is NaN, not a warning
-    return "\n".join([*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width), PREFETCH])
+    return "\n".join(
+        [*w.function("@loop(ptr %table, i64 %trials, i64 %steps)"), *declarations(width), PREFETCH, *MASKED]
+    )
 
 
 def _cell(w: Writer, column: int) -> str:
@@ -104,19 +106,17 @@ class _Row:
             w.do(f"store {vector} {all_lanes}, ptr {w.further(near, i, 8 * width)}, align {8 * width}")
 
     def _each_lane(self, w: Writer, width: int, tile: str, step: str, scatter: bool) -> None:
-        """Go through the lanes, in squares that are transposed where the tile is full; the rest number by number."""
+        """Go through the lanes, in squares that are transposed; lanes beyond the last trial do as it does."""
         now, slot = w.further(self.memory, step, self.time_step), w.further("%buffer", self.slot, 8 * width)
+        numbers = [w.smaller(w.let(f"add i64 {tile}, {lane}"), "%last") for lane in range(width)]
+        trials = [w.further(now, number, self.trial_step) for number in numbers]
         if width % SIDE:
-            self._one_by_one(w, width, (now, slot, tile), "0", scatter)
+            self._one_by_one(w, width, trials, slot, scatter)
             return
-        full = w.let(f"icmp sle i64 {w.let(f'add i64 {tile}, {width - 1}')}, %last")
-        squares = w.let(f"select i1 {full}, i64 {w.let(f'and i64 {self.size}, {-SIDE}')}, i64 0")
-        first = w.further(now, tile, self.trial_step)
-        trials = [w.further(first, str(lane), self.trial_step) for lane in range(width)]
         if not scatter:
             self._announce(w, width, trials)
-        move_squares(w, trials, slot, squares, width, scatter)
-        self._one_by_one(w, width, (now, slot, tile), squares, scatter)
+        move_squares(w, trials, slot, w.let(f"and i64 {self.size}, {-SIDE}"), width, scatter)
+        move_rest(w, trials, slot, self.size, width, scatter)
 
     def _announce(self, w: Writer, width: int, trials: list[str]) -> None:
         """Have the numbers of the next tile fetched while this one is computed; beyond the end that does no harm."""
@@ -126,15 +126,11 @@ class _Row:
                 there = w.let(f"getelementptr double, ptr {following}, i64 {i}")
                 w.do(f"call void @llvm.prefetch.p0(ptr {there}, i32 0, i32 2, i32 1)")
 
-    def _one_by_one(self, w: Writer, width: int, places: tuple[str, str, str], first: str, scatter: bool) -> None:
-        """Copy the numbers from the first on; lanes beyond the last trial do as it does."""
-        now, slot, tile = places
-        rest = w.let(f"sub i64 {self.size}, {first}")
-        with w.loop(width) as lane:
-            trial = w.smaller(w.let(f"add i64 {tile}, {lane}"), "%last")
-            far, near = w.further(now, trial, self.trial_step), w.let(f"getelementptr double, ptr {slot}, i64 {lane}")
-            with w.loop(rest) as number:
-                i = w.let(f"add i64 {number}, {first}")
-                there, here = w.let(f"getelementptr double, ptr {far}, i64 {i}"), w.further(near, i, 8 * width)
+    def _one_by_one(self, w: Writer, width: int, trials: list[str], slot: str, scatter: bool) -> None:
+        """Copy number by number."""
+        for lane, trial in enumerate(trials):
+            near = w.let(f"getelementptr double, ptr {slot}, i64 {lane}")
+            with w.loop(self.size) as i:
+                there, here = w.let(f"getelementptr double, ptr {trial}, i64 {i}"), w.further(near, i, 8 * width)
                 source, target = (here, there) if scatter else (there, here)
                 w.do(f"store double {w.let(f'load double, ptr {source}')}, ptr {target}")

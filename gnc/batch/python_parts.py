@@ -6,6 +6,7 @@ that the program makes; what it returns is an input of what follows.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -65,7 +66,7 @@ def reader(tree: Tree) -> Callable[[np.ndarray, int], Iterator[Tree]]:
     if isinstance(tree, Numbers):
         return tree.ticks
     if hasattr(tree, "as_number"):
-        return lambda numbers, k: map(tree.at, itertools.count(k))
+        return lambda numbers, k: iter(tree.times(k, len(numbers)))
     return lambda numbers, k: itertools.repeat(tree)
 
 
@@ -92,9 +93,9 @@ class Returned:
     def _writer(self, tree: Tree, kinds: Iterator[Any], target: np.ndarray) -> Callable[[Tree], bool]:
         if not isinstance(tree, tuple):
             kind = next(kinds)
-            return (
-                self._writer_of_numbers(kind, target) if isinstance(kind, Numbers) else lambda leaf: _same(leaf, kind)
-            )
+            if isinstance(kind, Numbers):
+                return self._writer_of_numbers(kind, target)
+            return functools.partial(_same if isinstance(kind, (str, bool)) else operator.is_, kind)
         structure, count, parts = type(tree), len(tree), [self._writer(part, kinds, target) for part in tree]
 
         def write(given: Tree) -> bool:
@@ -128,8 +129,8 @@ class Returned:
         return mapped(symbol, self._tree)
 
 
-def _same(leaf: Any, kind: Any) -> bool:
-    return leaf is kind or (isinstance(kind, (str, bool)) and leaf == kind)
+def _same(kind: Any, leaf: Any) -> bool:
+    return leaf is kind or leaf == kind
 
 
 def _alike(a: np.dtype, b: np.dtype) -> bool:

@@ -5,9 +5,15 @@ Squares of four trials by four numbers, or what is left of them, are transposed 
 
 from __future__ import annotations
 
+import contextlib
+
 from gnc.batch.llvm_writer import Writer
 
 SIDE = 4
+MASKED = (
+    f"declare <{SIDE} x double> @llvm.masked.load.v{SIDE}f64.p0(ptr, i32, <{SIDE} x i1>, <{SIDE} x double>)",
+    f"declare void @llvm.masked.store.v{SIDE}f64.p0(<{SIDE} x double>, ptr, i32, <{SIDE} x i1>)",
+)
 _EVEN, _ODD, _LOW, _HIGH = (0, 4, 2, 6), (1, 5, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7)
 
 
@@ -30,21 +36,42 @@ def move_squares(w: Writer, trials: list[str], slots: str, size: str | int, widt
         move(w, [_at(w, trial, i) for trial in trials], w.further(slots, i, 8 * width), SIDE, width)
 
 
+def move_rest(w: Writer, trials: list[str], slots: str, size: str, width: int, scatter: bool) -> None:
+    """Copy what is left of a number of each trial, up to SIDE - 1, that is known when the code runs."""
+    rest, whole = w.let(f"and i64 {size}, {SIDE - 1}"), w.let(f"and i64 {size}, {-SIDE}")
+    one = w.let(f"insertelement <{SIDE} x i64> poison, i64 {rest}, i64 0")
+    counts = w.let(f"shufflevector <{SIDE} x i64> {one}, <{SIDE} x i64> poison, <{SIDE} x i32> zeroinitializer")
+    there = w.let(f"icmp ult <{SIDE} x i64> <{', '.join(f'i64 {i}' for i in range(SIDE))}>, {counts}")
+    with w.when(w.let(f"icmp ne i64 {rest}, 0")):
+        places, near = [_at(w, trial, whole) for trial in trials], w.further(slots, whole, 8 * width)
+        if scatter:
+            _scatter(w, places, near, SIDE, width, there)
+        else:
+            _gather(w, places, near, SIDE, width, (there, rest))
+
+
 def _at(w: Writer, numbers: str, i: str) -> str:
     return w.let(f"getelementptr double, ptr {numbers}, i64 {i}")
 
 
-def _gather(w: Writer, trials: list[str], slots: str, size: int, width: int) -> None:
-    """Copy up to four numbers of each trial to as many slots."""
-    rows = [_resized(w, w.let(f"load <{size} x double>, ptr {trial}, align 8"), size, SIDE) for trial in trials]
+def _gather(
+    w: Writer, trials: list[str], slots: str, size: int, width: int, part: tuple[str, str] | None = None
+) -> None:
+    """Copy up to four numbers of each trial to as many slots; of those only a part: which, and how many."""
+    if part is None:
+        rows = [_resized(w, w.let(f"load <{size} x double>, ptr {trial}, align 8"), size, SIDE) for trial in trials]
+    else:
+        given = f"i32 8, <{SIDE} x i1> {part[0]}, <{SIDE} x double> zeroinitializer"
+        rows = [w.let(f"call <{SIDE} x double> @llvm.masked.load.v{SIDE}f64.p0(ptr {t}, {given})") for t in trials]
     squares = [_transposed(w, rows[first : first + SIDE]) for first in range(0, width, SIDE)]
-    for i in range(size):
+    for i in range(size if part is None else SIDE - 1):
         value = _joined(w, [square[i] for square in squares], SIDE)
-        w.do(f"store <{width} x double> {value}, ptr {w.further(slots, str(i), 8 * width)}, align {8 * width}")
+        with contextlib.nullcontext() if part is None else w.when(w.let(f"icmp ugt i64 {part[1]}, {i}")):
+            w.do(f"store <{width} x double> {value}, ptr {w.further(slots, str(i), 8 * width)}, align {8 * width}")
 
 
-def _scatter(w: Writer, trials: list[str], slots: str, size: int, width: int) -> None:
-    """Copy up to four slots to as many numbers of each trial."""
+def _scatter(w: Writer, trials: list[str], slots: str, size: int, width: int, part: str | None = None) -> None:
+    """Copy up to four slots to as many numbers of each trial, or to a part of those."""
     values = [
         w.let(f"load <{width} x double>, ptr {w.further(slots, str(i), 8 * width)}, align {8 * width}")
         for i in range(size)
@@ -52,7 +79,11 @@ def _scatter(w: Writer, trials: list[str], slots: str, size: int, width: int) ->
     for first in range(0, width, SIDE):
         columns = [_part(w, value, width, first) for value in values] + ["poison"] * (SIDE - size)
         for trial, row in zip(trials[first : first + SIDE], _transposed(w, columns), strict=True):
-            w.do(f"store <{size} x double> {_resized(w, row, SIDE, size)}, ptr {trial}, align 8")
+            if part is None:
+                w.do(f"store <{size} x double> {_resized(w, row, SIDE, size)}, ptr {trial}, align 8")
+            else:
+                given = f"<{SIDE} x double> {row}, ptr {trial}, i32 8, <{SIDE} x i1> {part}"
+                w.do(f"call void @llvm.masked.store.v{SIDE}f64.p0({given})")
 
 
 def _transposed(w: Writer, rows: list[str]) -> list[str]:

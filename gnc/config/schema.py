@@ -110,8 +110,8 @@ def _documented(node: ast.AST, path: str) -> Iterator[tuple[str, dict[str, str]]
 
 
 def description_of(field: FieldInfo) -> str:
-    """The description of a field, without a full stop, since more will follow."""
-    return (field.description or "").strip().removesuffix(".")
+    """The description of a field in one line, as comments of TOML need it, without a full stop, since more follows."""
+    return " ".join((field.description or "").split()).removesuffix(".")
 
 
 def is_section(option: Option) -> bool:

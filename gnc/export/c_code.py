@@ -28,9 +28,10 @@ Line = tuple[str, int, int]  # array, first index, step
 SHORT = 30  # entries of a tape; shorter kernels become part of their callers
 MOST_REPEATS = 1_000_000  # of a repeated kernel, unless another budget is given; what asks for more is lost
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "equal": "=="}
-_INFIX |= {"and": "&&", "or": "||"}
 _PREFIX = {"negative": "-", "not": "!"}
 _FUNCTIONS = {"sqrt": "sqrt", "absolute": "fabs", "copysign": "copysign", "floor": "floor", "rint": "rint"}
+# Of helpers.c: with && and ?: in their place, static analysis follows every branch through the whole function.
+_HELPERS = {"and": "both", "or": "either", "where": "chosen"}
 
 
 class _KeptCalls(Plainly):
@@ -188,8 +189,8 @@ class _Statements:
             text = f"{values[0]} {_INFIX[entry.op]} {values[1]}"
         elif entry.op in _PREFIX:
             text = f"{_PREFIX[entry.op]}{values[0]}"
-        elif entry.op == "where":
-            text = f"{values[0]} ? {values[1]} : {values[2]}"
+        elif entry.op in _HELPERS:
+            text = f"{_HELPERS[entry.op]}({', '.join(values)})"
         else:
             text = f"{_FUNCTIONS[entry.op]}{self.unit.end}({', '.join(values)})"
         return f"    const {kind} {self.names[index]} = {text};"

@@ -27,7 +27,7 @@ from gnc.integrators.composition import ABA2, aba2, chained, largest_stage, no_s
 from gnc.integrators.composition import kick_drift_kick as kicked
 from gnc.integrators.groups import by_group
 from gnc.integrators.principal import principal
-from gnc.linalg import block, identity, skew, zeros
+from gnc.linalg import array, block, identity, skew, zeros
 from gnc.quaternion import mul
 
 Array = Any
@@ -51,7 +51,8 @@ def kernels(nodes: int) -> tuple[Kernel, Kernel]:
     def drift(q_IB, P_B, moments, axes, h):
         top = euler_top.start(P_B, moments, axes)
         end = euler_top.end(top, h, nodes)
-        return _unit(mul(q_IB, end.f_B)), _kept(top, end, P_B)
+        f_B, _ = _smooth(top, end, P_B, h)
+        return _unit(mul(q_IB, f_B)), _kept(top, end, P_B)
 
     @batched("(4),(3),(3),(3,3),()->(4),(3),(6,6)")
     def drift_jacobian(q_IB, P_B, moments, axes, h):
@@ -61,11 +62,24 @@ def kernels(nodes: int) -> tuple[Kernel, Kernel]:
         dC, dP = 2.0 * (v @ v - end.f_B[0] * v), R @ euler_top.change_jacobian(top, end) @ R.T  # C - 1, P - 1
         n_B, w_B, still = R @ end.n, R @ (top.inverse * top.n), top.L == 0.0
         B = (end.t * np.outer(n_B, w_B) - skew(n_B) @ (dP - dC)) * (1.0 / where(still, 1.0, top.L))
-        B = where(still, h * (R * top.inverse) @ R.T, B)
-        F = block([[one + dC, B], [zeros(3, 3), one + dP]])
-        return _unit(mul(q_IB, end.f_B)), _kept(top, end, P_B), F
+        f_B, F_rest = _smooth(top, end, P_B, h)
+        F = where(still, F_rest, block([[one + dC, B], [zeros(3, 3), one + dP]]))
+        return _unit(mul(q_IB, f_B)), _kept(top, end, P_B), F
 
     return drift, drift_jacobian
+
+
+def _smooth(top: euler_top.Top, end: euler_top.End, P_B: Array, h: Array) -> tuple[Array, Array]:
+    """Return the turn of a body, of one at rest right to the first order of its momentum, and F of a body at rest.
+
+    The direction of no momentum has no derivative, but the motion has one.
+    """
+    hK, one = h * (top.R_BT * top.inverse) @ top.R_BT.T, identity(3)  # h J^-1
+    turn = hK @ P_B
+    W = skew(turn)
+    dP = skew(P_B) @ hK - W
+    F = block([[one - W, hK + 0.5 * (hK @ dP - W @ hK)], [zeros(3, 3), one + dP]])
+    return where(top.L == 0.0, array([1.0, *(0.5 * turn)]), end.f_B), F
 
 
 def _unit(q: Array) -> Array:

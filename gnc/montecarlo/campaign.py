@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +65,7 @@ def run(
     until_ci: float | None = None,
     consistency: Mapping[str, int] | None = None,
     times_s: Mapping[str, NDArray[np.float64]] | None = None,
+    lowest: Collection[str] = (),
     confidence: float = 0.95,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Campaign:
@@ -72,7 +73,8 @@ def run(
 
     `configuration` and `seed` are what identifies the campaign; the flight must depend on nothing else. `until_ci`
     stops when the interval of the success probability is no wider (hi - lo). `consistency` names the time histories
-    that are NEES or NIS, with their degrees of freedom; `times_s` gives histories their times.
+    that are NEES or NIS, with their degrees of freedom; `times_s` gives histories their times. `lowest` names the
+    metrics of which the lowest value is the worst.
     """
     engine = engine or InProcess()
     _check_trials(trials)
@@ -87,7 +89,7 @@ def run(
         store.keep_only([chunk for chunk in store.chunks() if chunk.start < session.needed])
         ensemble = Ensemble(store, session.needed)
         consistencies = {name: ensemble.consistency(name, n, confidence) for name, n in (consistency or {}).items()}
-        numbers = {"seed": seed} | summary.summarize(ensemble, consistencies, confidence)
+        numbers = {"seed": seed} | summary.summarize(ensemble, consistencies, confidence, lowest)
         bands = summary.bands(ensemble, consistencies, times_s)
         write_durably(out / "metrics.json", (json.dumps(numbers, indent=2) + "\n").encode())
         write_durably(out / "bands.nc", bytes(bands.to_netcdf(engine="scipy")))

@@ -48,8 +48,8 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     scale = 1.0 + z * z / trials
     centre = (p + 0.5 * z * z / trials) / scale
     half = z / scale * float(np.sqrt(p * (1.0 - p) / trials + 0.25 * z * z / trials**2))
-    # At p = 0 and 1 an end is 0 or 1 exactly; round-off must not carry it beyond.
-    return Interval(p, max(centre - half, 0.0), min(centre + half, 1.0))
+    # At p = 0 and 1 an end is 0 or 1 exactly, which round-off misses.
+    return Interval(p, centre - half if successes else 0.0, centre + half if successes < trials else 1.0)
 
 
 def percentiles(values: Array, percents: tuple[float, ...] = PERCENTS) -> Array:
@@ -84,7 +84,7 @@ def described(values: Array) -> dict[str, float | None]:
     return numbers
 
 
-def worst(values: Array, count: int = 5) -> list[int]:
+def largest(values: Array, count: int = 5) -> list[int]:
     """Trials with the largest values, the worst first; of equal ones the lower number first."""
     known = np.flatnonzero(np.isfinite(values))
     return [int(trial) for trial in known[np.argsort(-values[known], kind="stable")][:count]]

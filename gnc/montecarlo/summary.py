@@ -5,7 +5,7 @@ Nothing here depends on time, machine, chunks or workers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,16 +24,22 @@ TALLY = "tally."  # begins the name of a column that is for judging the campaign
 
 
 def summarize(
-    ensemble: Ensemble, consistency: Mapping[str, Consistency], confidence: float = 0.95, worst: int = 5
+    ensemble: Ensemble,
+    consistency: Mapping[str, Consistency],
+    confidence: float = 0.95,
+    lowest: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Lost trials, success, metrics with their worst trials (largest values), sensitivities, consistency."""
+    """Lost trials, success, metrics with their worst trials, sensitivities, consistency.
+
+    The worst trials have the largest values; of the metrics in `lowest`, the lowest.
+    """
     metrics, inputs = _metrics(ensemble), _distinct(_columns(ensemble, inputs=True))
     return {
         "trials": ensemble.trials,
         "lost": lost(ensemble),
         "success": success(ensemble, confidence),
         "metrics": {name: statistics.described(values) for name, values in metrics.items()},
-        "worst": {name: statistics.worst(values, worst) for name, values in metrics.items()},
+        "worst": {k: statistics.largest(-values if k in lowest else values) for k, values in metrics.items()},
         "sensitivity": [row._asdict() for row in statistics.sensitivities(metrics | _outcomes(ensemble), inputs)],
         "consistency": {
             name: {"mean": _mean(entry.mean), "inside": entry.inside, "confidence": confidence}

@@ -45,6 +45,8 @@ def key_values(path: Path, numbers: int) -> Ephemeris:
             rows.append([float(field) for field in fields[1 : numbers + 1]])
         except ValueError:
             raise InputError(f"{path}: {line.strip()!r} is no line of an epoch and numbers") from None
+    if len(rows) > 1 and len(rows[-1]) < len(rows[0]):  # an interrupted last line
+        epochs, rows = epochs[:-1], rows[:-1]
     if not rows or len({len(row) for row in rows}) > 1:
         raise InputError(f"{path}: there are no lines of data after META_STOP, or they differ in length")
     return Ephemeris(epochs, np.array(rows), meta)

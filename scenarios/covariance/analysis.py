@@ -361,21 +361,10 @@ def blaming(job: Callable[..., Any], *arguments: Any) -> Any:
         raise blamed(error) from None
 
 
-def refuse(mission: Mission) -> None:
-    """Refuse what has no derivative."""
-    for name, section in mission.craft.items():
-        if section.kind_name() == "contact":
-            raise InputError(
-                f"craft.{name}: falls on the ground; an impact has no derivative with respect to what comes before it: "
-                "use gnc monte-carlo"
-            )
-
-
 def covariance(
     mission: Mission, seed: int | None = None, most: int = MOST, workers: int = 2, progress: Progress | None = None
 ) -> Covariance:
     """Carry covariances along typical flights, as many as it takes until the answer stands, or the most allowed."""
-    refuse(mission)
     seed = mission.run.seed if seed is None else seed
     with mapping(workers) as mapped:
         (first,) = mapped(partial(_one, mission, seed), [0])

@@ -62,15 +62,16 @@ def covariance(
     chance = tail.rare(lincov, rare, trials) if rare is not None else None
     indices = tail.sobol(lincov, sobol, 2**6) if sobol is not None else {}
     make_directory(folder)
-    files = show.write(lincov, folder, sight)
+    outcome = show.outcome(lincov, told, left, ratios, times, sight)
+    files = show.write(lincov, folder, sight, outcome)
     if as_json:
         result = show.report(lincov, told, left, ratios, times) | {"files": list(map(str, files)), "out": str(folder)}
         seen = {"states": [one._asdict() for one in sight.states], "words": sight.words}
         result |= {"sobol": indices, "rare": None if chance is None else chance._asdict()}
         display.tell({**result, "observability": seen})
         return
-    show.show(lincov, told, left, ratios, times)
-    show.more(sight, rare, chance, indices)
+    show.show(outcome)
+    show.more(rare, chance, indices)
     for path in files:
         print(f"wrote {path}")
 

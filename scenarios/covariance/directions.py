@@ -1,8 +1,8 @@
 """What is drawn for a trial as numbers of unit variance, and a mission built with each of them moved.
 
 A typical flight is a trial of the mission without noise. Trial 0 of its batch has the numbers drawn for it; trials
-1 + i and 1 + count + i have the i-th number moved up and down. Whatever the parts make of their draws (a misalignment,
-an inertia, a start) is differenced between those trials, and by that alone.
+1 + i and 1 + count + i have the i-th number moved up and down; the rest are as trial 0. Whatever the parts make of
+their draws (a misalignment, an inertia, a start) is differenced between those trials, and by that alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gnc.typing import Array
 
 STEP = 1e-3  # sigma, of the differences by which parameters and the start depend on what is drawn
 SAMPLES = 4096  # draws of a dispersed field, from which its mean and covariance are taken
-LEAST = 64  # trials at least: so many changes of a part in Python are tried at once
+ALIKE = 64  # further trials as the first: so many changes of a part in Python are tried at once
 
 
 class Quiet(noise.Stream):
@@ -147,10 +147,11 @@ class TypicalFlight:
             prepared(self.mission, first)
             self.plan = Plan(self.seed, self.trial, first.parts, first.values)
         self.count = count = self.plan.count
-        self.plan.moves = np.zeros((max(1 + 2 * count, LEAST), count))
+        self.plan.moves = np.zeros((1 + 2 * count + ALIKE, count))
         self.plan.moves[1 : 1 + 2 * count] = STEP * np.vstack([np.eye(count), -np.eye(count)])
         self.prepared = prepared(self.mission, self.plan)
-        self.linear = LinearFlight(self.prepared.loop, _start(self.prepared), self.slopes)
+        alike = range(1 + 2 * count, len(self.plan.moves))
+        self.linear = LinearFlight(self.prepared.loop, _start(self.prepared), self.slopes, alike)
 
     def slopes(self, values: Array) -> Array:
         """Return the derivative (drawn, size) of numbers (trials, size) of all rows."""

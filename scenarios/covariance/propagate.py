@@ -61,7 +61,6 @@ class Observers:
     def __init__(self, flight: TypicalFlight) -> None:
         self.flight, self.known, self.names = flight, dict[int, Prepared](), judged_signals(flight.prepared)
         self.shared = {name for name, signal in flight.prepared.signals.items() if signal.shared}  # by all trials
-        self._matrices: dict[str, Array] = {}
 
     def values(self, seen: Seen, numbers: Array) -> dict[str, Array]:
         """Return all signals of moments (rows, numbers)."""
@@ -73,12 +72,9 @@ class Observers:
 
     def matrices(self, seen: Seen) -> dict[str, Array]:
         """Return the places of the square matrices that beliefs hold in the numbers of a moment, by their names."""
-        if not self._matrices:
-            belief = seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief
-            named = zip(paths(belief), leaves(belief), strict=True)
-            square = {name: x[0] for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}
-            self._matrices = {name: x.astype(int) for name, x in square.items()}
-        return self._matrices
+        belief = seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief
+        named = zip(paths(belief), leaves(belief), strict=True)
+        return {name: x[0].astype(int) for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}
 
     def slopes(self, seen: Seen, sigma: Array, moved: Array) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return all signals of the moment and of samples about it, and their derivatives (size, numbers).

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDE = 50.0  # largest sigma over the median, above which the axis is logarithmic
+IMPROVE = ("requirement", "number of the file", "is", "derivative", "relative")
 BLIND = (
     "saturated actuators, gates and lost trials beyond the nominal flights: linear analysis does not see them",
-    "modes and events happen when they do in the nominal flights",
+    "modes, events and impacts happen when they do in the nominal flights",
 )
 
 
@@ -42,7 +44,9 @@ def unseen(lincov: Covariance, left: Sequence[str]) -> list[str]:
     if flight.differenced:
         told.append(f"differenced, since only Python can compute them: {', '.join(flight.differenced)}")
     if flight.kinks:
-        told.append("a derivative had no value at a kink of the nominal flight, and was left out")
+        told.append(
+            "a derivative had no value at a kink of the nominal flight: it was left out, or that of both sides taken"
+        )
     if lincov.nonlinear:
         trials = f"{len(lincov.quiet.theta)} trials without noise have them as they are"
         told.append(f"not linear within 1 sigma: {', '.join(lincov.nonlinear)}; {trials}")
@@ -92,32 +96,50 @@ def report(
     }
 
 
-def show(lincov: Covariance, told: Sequence[Prediction], left: Any, ratios: Sequence[Ratio], times: Any) -> None:
-    """Print the outcome for people."""
+class Outcome(NamedTuple):
+    """What people are told, on a terminal and on a page."""
+
+    tables: list[tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]]  # title, columns, rows
+    lines: list[str]
+
+
+def outcome(
+    lincov: Covariance, told: Sequence[Prediction], left: Any, ratios: Sequence[Ratio], times: Any, sight: Sight
+) -> Outcome:
+    """Return the outcome for people."""
     rows = [(f"{r['time_s']:g}", r["signal"], _cells(r["sigma"]), _cells(r["believed"])) for r in sigmas(lincov, times)]
-    title = f"{lincov.mission.name}: sigma by typical flights, {len(lincov.flights)} of them, seed {lincov.seed}"
-    table(title, ("t [s]", "signal", "sigma", "believed"), rows)
     met = [(p.name, f"{p.value:.4g}", p.bound, _share(p)) for p in told]
-    table("\nrequirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met)
     sources = list(dict.fromkeys(s for p in told for s in p.budget))
     shares = [(p.name, *(f"{p.budget[s]:.1f}" for s in sources)) for p in told if p.budget]
-    table("\nshare of the variance [%]", ("requirement", *sources), shares)
     first = [
         (p.name, path, f"{number:g}", f"{slope:.3g}", f"{slope * number / p.value:+.3f}")
         for p in told
         for path, (number, slope) in sorted(p.derivatives.items(), key=lambda i: -i[1][0] * i[1][1])
         if p.bound
     ]
-    header = "requirement", "number of the file", "is", "derivative", "relative"
-    table("\nwhat to improve first (truth alone)", header, first)
     misses = [(name, f"{miss:.3f}") for name, miss in lincov.linearity.items()]
-    table("\nlinearity: by how much +-1 sigma misses, over total sigma", ("draw", "miss"), misses)
-    if ratios:
-        compared = [(r.signal, r.window, r.axis, *map(_cells, r[3:6]), _cells(r.interval)) for r in ratios]
-        table("\nagainst Monte Carlo", ("signal", "window", "axis", "linear", "flown", "ratio", "95 %"), compared)
-    print()
-    for line in unseen(lincov, left):
-        print(f"not seen: {line}")
+    compared = [(r.signal, r.window, r.axis, *map(_cells, r[3:6]), _cells(r.interval)) for r in ratios]
+    seen = [(s.filter, s.state, f"{s.prior:.3g}", f"{s.end:.3g}", _since(s.since_s)) for s in sight.states]
+    title = f"{lincov.mission.name}: sigma by typical flights, {len(lincov.flights)} of them, seed {lincov.seed}"
+    tables: list[tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]] = [
+        (title, ("t [s]", "signal", "sigma", "believed"), rows),
+        ("requirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met),
+        ("share of the variance [%]", ("requirement", *sources), shares),
+        ("what to improve first (truth alone)", IMPROVE, first),
+        ("linearity: by how much +-1 sigma misses, over total sigma", ("draw", "miss"), misses),
+        ("against Monte Carlo", ("signal", "window", "axis", "linear", "flown", "ratio", "95 %"), compared),
+        ("what filters see", ("filter", "state", "prior sigma", "sigma at the end", "observed since [s]"), seen),
+    ]
+    kept = [one for one in tables if one[2] or one[0] != "against Monte Carlo"]
+    return Outcome(kept, [*sight.words, *(f"not seen: {line}" for line in unseen(lincov, left))])
+
+
+def show(told: Outcome) -> None:
+    """Print the outcome for people."""
+    for title, header, rows in told.tables:
+        table(title, header, rows)
+        print()
+    print("\n".join(told.lines))
 
 
 def _cells(x: Any) -> str:
@@ -132,12 +154,8 @@ def _since(t: float) -> str:
     return "not yet" if np.isnan(t) else f"{t:g}"
 
 
-def more(sight: Sight, requirement: str | None, chance: Rare | None, indices: Any) -> None:
-    """Print what filters see, the probability of a rare failure, and Sobol indices."""
-    rows = [(s.filter, s.state, f"{s.prior:.3g}", f"{s.end:.3g}", _since(s.since_s)) for s in sight.states]
-    table("\nwhat filters see", ("filter", "state", "prior sigma", "sigma at the end", "observed since [s]"), rows)
-    for line in sight.words:
-        print(line)
+def more(requirement: str | None, chance: Rare | None, indices: Any) -> None:
+    """Print the probability of a rare failure, and Sobol indices."""
     if chance is not None:
         span = (
             f"99 % interval {chance.low:.2e} .. {chance.high:.2e}, {chance.failures} of {chance.trials} trials failed"
@@ -148,8 +166,8 @@ def more(sight: Sight, requirement: str | None, chance: Rare | None, indices: An
         table("\nSobol indices, without noise", ("draw", "first", "total", "|rank correlation|"), cells)
 
 
-def write(lincov: Covariance, folder: Path, sight: Sight) -> list[Path]:
-    """Write sigma and shares of all errors over time as NetCDF, and a figure of each error."""
+def write(lincov: Covariance, folder: Path, sight: Sight, told: Outcome) -> list[Path]:
+    """Write what is told, sigma, beliefs and shares of all errors as NetCDF, and a figure of each error."""
     from xarray import Dataset
 
     data: dict[str, Any] = {}
@@ -157,10 +175,12 @@ def write(lincov: Covariance, folder: Path, sight: Sight) -> list[Path]:
         sizes = f"{signal}_axis"
         data[f"{signal}.sigma"] = (("time", sizes), np.sqrt(np.diagonal(lincov.total(signal), axis1=1, axis2=2)))
         data[f"{signal}.mean"] = (("time", sizes), lincov.mean(signal))
+        if (believed := lincov.believed(signal)) is not None:
+            data[f"{signal}.believed"] = (("time", sizes), believed)
         for source, c in lincov.shares(signal).items():
             data[f"{signal}.variance.{source}"] = (("time", sizes), np.diagonal(c, axis1=1, axis2=2))
     paths = [folder / "covariance.nc", *(folder / f"{s.replace('.', '_')}.png" for s in errors(lincov) if "error" in s)]
-    save(Dataset(data, {"time": lincov.time}), paths[0])
+    save(Dataset(data, {"time": lincov.time}, {"told": json.dumps(told)}), paths[0])
     for signal, path in zip([s for s in errors(lincov) if "error" in s], paths[1:], strict=True):
         save_figure(lambda figure, signal=signal: _draw(figure, lincov, signal), path)  # type: ignore[misc]
     if sight.sigmas:

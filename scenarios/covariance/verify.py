@@ -31,7 +31,7 @@ def verify(lincov: Covariance, trials: int, progress: Progress | None = None) ->
     flight = lincov.mission.fly(range(first, first + trials), lincov.seed, judged_only=True, progress=progress)
     kept = ~np.isin(flight.signals["trial"].values, list(flight.verdict.lost))
     ratios, seen = [], set()
-    for window, signal in lincov.errors:
+    for window, signal in lincov.errors if kept.sum() > 1 else ():
         if (signal, window.times.tobytes()) in seen or signal not in flight.signals:
             continue
         seen.add((signal, window.times.tobytes()))

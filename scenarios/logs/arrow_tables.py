@@ -25,6 +25,7 @@ except ImportError:
 Array = Any
 
 HEAD = 60  # lines in which the data begin
+DECIMAL_COMMA = re.compile(r"\d,\d")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 UNIT = re.compile(r"[\[(].*[\])]|-|1|%|°.*|[uµmnk]?(s|m|T|g|g0|rad|deg|Hz|V|A|K|N|G|gauss)([ */.^]?-?[\w^()-]+)*")
 READ_BYTES = 1 << 21  # at a time
@@ -38,10 +39,15 @@ class CsvTable:
         self.path, self.malformed = path, 0
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             lines = [line.strip("\r\n") for line in itertools.islice(file, HEAD)]
+        if any("\0" in line for line in lines[:1]):
+            raise InputError(f"{path}: the text is no UTF-8; save it as such")
         if not any(line.strip() for line in lines):
             raise InputError(f"{path}: the file is empty; expected a line of column names")
-        self._delimiter = max(",;\t", key=max(lines, key=len).count)
-        self.columns, self._skipped = header([line.split(self._delimiter) for line in lines])
+        longest = max(lines, key=len)
+        self._delimiter = next((mark for mark in ";\t" if 2 * longest.count(mark) >= max(longest.count(","), 1)), ",")
+        self._comma = self._delimiter != "," and bool(DECIMAL_COMMA.search(lines[-1]))
+        lines = [line.replace(",", ".") for line in lines] if self._comma else lines
+        self.columns, self.units, self._skipped = header([line.split(self._delimiter) for line in lines])
         if len(set(self.columns)) < len(self.columns):
             raise InputError(f"{path}: two columns have the same name in the first line; give each its own")
 
@@ -69,11 +75,14 @@ class CsvTable:
         except pa.ArrowInvalid as error:  # such as a line of names that ends the file, or is a block long
             raise InputError(f"{self.path}: {str(error).splitlines()[0]}; give rows after the names") from None
         for batch in reader:
-            text = dict(zip(wanted, batch.columns, strict=True))
+            text = dict(zip(wanted, map(self._dotted, batch.columns), strict=True))
             self.malformed += sum(_lines_inside(column) for column in batch.columns)
             read = {name: _numbers(text[name]) for name in numbers} | {name: _stamps(text[name]) for name in stamps}
             for start in range(0, batch.num_rows, rows):
                 yield {name: column[start : start + rows] for name, column in read.items()}
+
+    def _dotted(self, column: Any) -> Any:
+        return pc.replace_substring(column, ",", ".") if self._comma else column
 
     def _skip(self, row: Any) -> str:
         self.malformed += 1
@@ -110,19 +119,21 @@ def parquet_tables(path: Path) -> dict[str, Table]:
     return {"": ParquetTable(path)}
 
 
-def header(lines: list[list[str]]) -> tuple[list[str], int]:
-    """Return the names of the columns, and how many lines come before the data.
+def header(lines: list[list[str]]) -> tuple[list[str], dict[str, str], int]:
+    """Return the names of the columns, their units, and how many lines come before the data.
 
-    Names are in the line before the data; titles and comments of other lengths, and a line of units, are left out, and
+    Names are in the line before the data; titles and comments of other lengths are left out, and
     names in two lines, of a sensor and of its axes, are joined.
     """
     clean = [[field.strip().strip('"') for field in fields] for fields in lines]
     first = next((i for i, fields in enumerate(clean) if i and _is_data(fields, max(map(len, clean)))), 1)
     named = [f for f in clean[:first] if len(f) == len(clean[min(first, len(clean) - 1)]) and any(f)] or clean[:1]
+    units = list[str]()
     if len(named) > 1 and 2 * sum(bool(UNIT.fullmatch(f)) for f in named[-1] if f) >= sum(map(bool, named[-1])):
-        named = named[:-1]
+        units, named = [field.strip("[]()") for field in named[-1]], named[:-1]
     named = named[-1:] if len(set(named[-1])) == len(named[-1]) else named[-2:]
-    return ["_".join(filter(None, parts)) for parts in zip(*named, strict=True)], first
+    names = ["_".join(filter(None, parts)) for parts in zip(*named, strict=True)]
+    return names, dict(zip(names, units, strict=False)), first
 
 
 def _is_data(fields: list[str], most: int) -> bool:

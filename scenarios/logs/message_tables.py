@@ -26,15 +26,16 @@ Messages = Callable[[], Iterator[tuple[int, Any]]]  # log time [ns] and content
 class MessageTable:
     """The messages of one topic; the first tells the columns."""
 
-    malformed = 0
-
     def __init__(self, messages: Messages) -> None:
-        self._messages = messages
+        self._messages, self.malformed = messages, 0
         first = next(self._rows(), {})
         self.columns = list(first)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for log_time, content in self._messages():
+            if content is None:  # it cannot be decoded
+                self.malformed += 1
+                continue
             row = {"log_time": log_time}
             _flatten("", content, row)
             if (seconds := row.pop("header.stamp.sec", row.pop("timestamp.sec", None))) is not None:
@@ -123,28 +124,55 @@ def _mcap(path: Path) -> dict[str, Table]:
         from mcap.reader import make_reader
     except ImportError:
         raise missing("mcap") from None
-    with path.open("rb") as file:
-        summary = make_reader(file).get_summary()
-    if summary is None:
-        raise InputError(f"{path}: the MCAP file has no summary; write it anew with `mcap recover`")
+    try:
+        with path.open("rb") as file:
+            summary = make_reader(file).get_summary()
+    except Exception:  # whatever it is that an interrupted recording lacks
+        summary = None
+    channels, schemas = (summary.channels, summary.schemas) if summary is not None else _scanned(path)
 
     def messages(topic: str, decode: Callable[[bytes], Any]) -> Messages:
         def read() -> Iterator[tuple[int, Any]]:
-            with path.open("rb") as file:
-                for _, _, message in make_reader(file).iter_messages(topics=[topic]):
+            for message in _messages(path, topic, summary is None):
+                try:
                     yield message.log_time, decode(message.data)
+                except Exception:  # each encoding has its own kinds
+                    yield message.log_time, None
 
         return read
 
     tables: dict[str, Table] = {}
-    for channel in summary.channels.values():
-        decode = _decoder(channel.message_encoding, summary.schemas.get(channel.schema_id))
+    for channel in channels.values():
+        decode = _decoder(channel.message_encoding, schemas.get(channel.schema_id))
         if decode is not None:
             tables[channel.topic.strip("/")] = MessageTable(messages(channel.topic, decode))
-    if not tables and summary.channels:
-        kinds = sorted({c.message_encoding for c in summary.channels.values()})
+    if not tables and channels:
+        kinds = sorted({c.message_encoding for c in channels.values()})
         raise InputError(f"{path}: messages are encoded as {', '.join(kinds)}; json and cdr (ros2msg) are read")
     return tables
+
+
+def _messages(path: Path, topic: str | None, interrupted: bool) -> Iterator[Any]:
+    """Return the messages of a topic; those of an interrupted recording in the order of the file, to where it ends."""
+    from mcap.reader import NonSeekingReader, make_reader
+
+    with path.open("rb") as file:
+        if not interrupted:
+            yield from (message for _, _, message in make_reader(file).iter_messages(topics=topic))
+            return
+        try:
+            yield from (x[2] if topic else x for x in NonSeekingReader(file).iter_messages(topic, log_time_order=False))
+        except Exception:  # the end, whatever the reader makes of it
+            return
+
+
+def _scanned(path: Path) -> tuple[dict[int, Any], dict[int, Any]]:
+    """Return channels and schemas of an interrupted recording."""
+    channels, schemas = dict[int, Any](), dict[int, Any]()
+    for schema, channel, _ in _messages(path, None, True):
+        channels[channel.id] = channel
+        schemas |= {} if schema is None else {schema.id: schema}
+    return channels, schemas
 
 
 def _decoder(encoding: str, schema: Any) -> Callable[[bytes], Any] | None:

@@ -49,7 +49,8 @@ def text_tables(path: Path) -> dict[str, Table]:
     if told and told[0].startswith(("CCSDS_AEM_VERS", "CCSDS_OEM_VERS")):
         return {"": ArrayTable(_read_ephemeris(path, told[0].startswith("CCSDS_AEM")))}
     if told and all(_is_tum(line) for line in told[:5]):
-        values = np.loadtxt(path, comments="#", ndmin=2)
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            values = np.loadtxt((line for line in file if _is_tum(line)), ndmin=2)  # an interrupted line is none
         return {"": ArrayTable({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(TUM)})}
     if path.suffix.lower() != ".txt":
         raise InputError(f"{path}: neither TUM (t x y z qx qy qz qw) nor a CCSDS AEM or OEM in key-value notation")

@@ -148,8 +148,9 @@ def new(name: str, base: str) -> str:
             lines += ["", f"# [craft.{craft}.sensors.{key}]", *[f"# {line}" for line in _numbers(sensor)]]
     for craft, software in mission.software.items():
         for key, mode in software.modes.items():
-            lines += ["", f'# [software.{craft}.modes.{key}]  # or a law of your own: law = "my_law.py:MyLaw"']
-            lines += [f"# law = {value_text(mode.law.kind_name())}"]
+            place = f"software.{craft}.modes.{key}"
+            lines += ["", f'# [{place}.law]  # or a law of your own: in [{place}] law = "my_law.py:MyLaw"']
+            lines += [f"# {line}" for line in (f"kind = {value_text(mode.law.kind_name())}", *_numbers(mode.law))]
     for key, requirement in list(mission.requirements.items())[:8]:
         if (bound := getattr(requirement, "at_most", None)) is not None:
             lines += ["", f"# [requirements.{key}]", f"# at_most = {bound}"]

@@ -246,7 +246,7 @@ def group_flown(
     only: frozenset[str] | None,
 ) -> Table:
     """Fly what was built and label what was recorded."""
-    history = History({**prepared.signals, **prepared.innovations})
+    history = History({**prepared.signals, **prepared.innovations}, {CLOCK: prepared.loop.times_recorded})
     keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
     surroundings = prepared.observer.surroundings
     record = Record(

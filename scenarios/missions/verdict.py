@@ -98,6 +98,12 @@ def judge_campaign(mission: Mission, table: Mapping[str, Array]) -> list[Check]:
     return [*lost, *checks] if checks else [*lost, NOTHING]
 
 
+def lowest(mission: Mission) -> set[str]:
+    """Return the metrics of which the lowest value is the worst: those that have a lower bound alone."""
+    bounds = {k: (getattr(p, "at_least", None), getattr(p, "at_most", None)) for k, p in mission.requirements.items()}
+    return {key for key, (low, high) in bounds.items() if low is not None and high is None}
+
+
 def _collect(verdict: Verdict, finding: Finding) -> None:
     verdict.metrics |= finding.metrics
     verdict.checks += finding.checks

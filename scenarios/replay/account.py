@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +54,12 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "motion": _motion(session),
         "hints": tuning.hints(session.config.filter.kind, sensors, rest, plausibility.spreads(session.evidence)),
         "warnings": [
-            *_warnings(data, longest_s),
+            *_warnings(data, longest_s, getattr(imu, "clipped", ())),
             *contradictions,
             *plausibility.doubts(session.evidence),
             *filter(None, axes),
             *([f"magnetometer: {imu.iron}"] if isinstance(imu, ImuRunner) and imu.iron else []),
+            *(_clipped(imu) if isinstance(imu, ImuRunner) else []),
         ],
         "failures": [*_failures(sensors), *_untrusted(contradictions, session.runner, span), *_vague(estimates)],
         "timing": {
@@ -118,12 +120,23 @@ def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:
 def _untrusted(contradictions: list[str], runner: Any, span: float) -> list[str]:
     """Tell why estimates are not to be trusted though no sensor was refused."""
     said = ["sensors contradict each other, see the warnings: trust no estimate"] if contradictions else []
-    if isinstance(runner, ImuRunner) and runner.away_s > DRIVES * span:
+    if isinstance(runner, ImuRunner) and runner.clipped and runner.away_s > DRIVES * span:
+        said.append(f"{' and '.join(runner.clipped)} at the end of the range too often, see the warnings")
+    elif isinstance(runner, ImuRunner) and runner.away_s > DRIVES * span:
         said.append(
             f"the body leaves its place for {runner.away_s:.3g} of {span:.3g} s, as a vehicle does, and imu knows "
             "motion about a place only: give a position or velocity to kind = 'ins', or a longer filter.reach_m"
         )
     return said
+
+
+def _clipped(runner: ImuRunner) -> list[str]:
+    """Tell of sensors at the end of their range."""
+    return [
+        f"{name}: at the end of its range ({clipped.limit:.4g} {clipped.unit}) in {100.0 * clipped.share:.2g} % of its "
+        f"numbers, for up to {clipped.longest_s:.2g} s: the peaks are filled in by the slopes beside them"
+        for name, clipped in runner.clipped.items()
+    ]
 
 
 def _vague(estimates: Any) -> list[str]:
@@ -138,14 +151,14 @@ def _vague(estimates: Any) -> list[str]:
     return [told + "more sensors are needed there, or smaller noises (gnc tune)"] if share > OFTEN else []
 
 
-def _warnings(data: dict[str, dict[str, Any]], longest_s: dict[str, float]) -> list[str]:
+def _warnings(data: dict[str, dict[str, Any]], longest_s: dict[str, float], mended: Container[str]) -> list[str]:
     said = []
     for name, d in data.items():
         filled = max(d["rows"] - d["empty"], 1)
         said += [
             f"{name}: {number} of {filled} rows were dropped by the rule '{rule}'"
             for rule, number in d["dropped"].items()
-            if number > MANY * filled
+            if number > MANY * filled and name not in mended
         ]
         if d["longest_gap_s"] > longest_s.get(name, np.inf):
             said.append(

@@ -85,6 +85,8 @@ def _inspect(log: Path, out: Path, as_json: bool) -> None:
         if not table["time"] and "rate_hz" not in table:
             print("it has neither stamps nor a rate: state log.rate_hz")
         for g in table["guesses"]:
+            if "range" in g:
+                print(f"{', '.join(g['columns'])}: at the end of a range of {g['range']:.5g} {g['unit']}")
             if g.get("like"):
                 length = f"usually of length {g['norm']:.3g}, in no unit that a {g['like']} has"
                 print(f"{', '.join(g['columns'])}: a {g['like']} by name, {length}: left out; convert the columns")

@@ -139,29 +139,25 @@ def nis(kept: Kept) -> list[Plot]:
     """Return the mean NIS of every sensor over short spans of time, with the 95 % band of each mean."""
     shown, gate = [], kept.config.filter.gate_probability
     for name, records in kept.innovations.items():
-        bins = _binned(records)
-        if not bins:
+        t, mean, count, refused = _binned(records)
+        if not count.any():
             continue
-        t, mean, count, refused = np.array(bins if len(bins) > 1 else 2 * bins).T
-        if len(bins) == 1:  # a line needs two points
-            t = records["t"][[0, -1]].astype(float)
         m = records["y"].shape[1]
-        low, high = score.nis_band(m, count, gate)
-        series = [Series("95 % band", None, "band", lower=low, upper=high), Series("mean NIS", mean)]
-        level = np.where(refused > 0.0, max(np.max(mean), np.max(high)), np.nan)
+        low, high = (np.where(count > 0, edge, np.nan) for edge in score.nis_band(m, np.maximum(count, 1), gate))
+        series = [Series("95 % band", None, "band", lower=low, upper=high), Series("mean NIS", mean, "points")]
+        level = np.where(refused > 0, max(np.nanmax(mean), np.nanmax(high)), np.nan)
         series += [Series("some refused", level, "points")] if refused.any() else []
         shown.append(Plot(f"NIS of {name}, {m} numbers", TIME, "", t, series))
     return shown
 
 
-def _binned(records: Array) -> list[tuple[float, float, int, int]]:
-    """Return time, mean NIS and count of the used measurements of each bin, and the count of the refused ones."""
-    bins = []
-    edges = np.linspace(0, len(records), int(np.clip(len(records) // FEWEST_IN_BIN, 1, BINS)) + 1).astype(int)
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
-        part = records[first:last]
-        used = part["used"] > 0.0
-        if used.any():
-            mean = float(part["nis"][used].mean())
-            bins.append((float(part["t"][used].mean()), mean, int(used.sum()), int((~used).sum())))
-    return bins
+def _binned(records: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the middles of equal spans of time with mean NIS and counts of used and refused; NaN: none was used."""
+    t, used = records["t"].astype(float), records["used"] > 0.0
+    bins = int(np.clip(len(records) // FEWEST_IN_BIN, 1, BINS)) if t[-1] > t[0] else 1
+    edges = np.linspace(t[0], t[-1], bins + 1)
+    place = np.clip(np.searchsorted(edges, t, "right") - 1, 0, bins - 1)
+    count, refused = (np.bincount(place[which], minlength=bins) for which in (used, ~used))
+    total = np.bincount(place[used], records["nis"][used].astype(float), bins)
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return 0.5 * (edges[:-1] + edges[1:]), mean, count, refused

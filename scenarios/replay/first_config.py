@@ -135,6 +135,7 @@ def _numbers(sensor: Guess, filter_kind: str) -> list[str]:
     scatter = float(sensor["scatter"])
     sample = max(scatter, 1e-6 * float(sensor["norm"]), 1e-12)
     lines = [f'unit = "{unit}"'] if kind in ("gyro", "accelerometer", "magnetometer", "velocity") else []
+    lines += [f"range = {sensor['range']!r} # where its samples stay"] if "range" in sensor else []
     if kind in ("attitude", "pose"):
         turned = math.degrees(
             4.0 / math.sqrt(3.0) * sample

@@ -8,7 +8,7 @@ last sample of the accelerometer (`inertial.Pairing`), and the magnetometer's if
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -23,6 +23,8 @@ from gnc.estimators.imu_smoother import smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.filter_protocol import named
+from gnc.scenarios.replay.imu_range import ADDED, Clipped, bridged, in_body_axes
+from gnc.scenarios.replay.inertial import driving
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.results import Results
 from gnc.scenarios.replay.smoothing import Spool
@@ -46,9 +48,11 @@ class ImuRunner:
     recoveries = 0
     away_s = 0.0  # for which the body was beyond its place
     iron = ""  # what was taken off the magnetometer, in words
+    clipped: Mapping[str, Clipped] = {}  # sensors that were at the end of their range
 
     def __init__(self, config: Replay, results: Results, folder: Path) -> None:
         self._config, self._results, self._folder = config, results, folder
+        self._driving = driving(config)
         mag = next((s for s in config.sensors if s.kind == "magnetometer"), None)
         self._mounted = None if mag is None else np.array(mag.q_BS)
         self._file, self._late_mag = TemporaryFile(dir=folder), np.zeros((0, 4))  # noqa: SIM115 - as long as the runner
@@ -64,6 +68,8 @@ class ImuRunner:
     def run(self, block: Block) -> None:
         """Put the magnetometer beside the samples of gyro and accelerometer."""
         t, z, valid, _ = block.parts[0]
+        if self._driving[0].range is not None:  # samples beyond are filled in
+            valid = valid | z[:, :3].any(axis=1)
         rows = np.concatenate([t[valid, None], z[valid], np.full((int(valid.sum()), 3), np.nan)], axis=1)
         if self._mounted is not None:
             m = block.parts[1]
@@ -79,6 +85,8 @@ class ImuRunner:
         self._file.flush()
         if self._file.tell():
             rows = np.memmap(self._file, float, "r+").reshape(-1, SENSORS)
+            rows, self.clipped = in_body_axes(rows, self._driving, self._folder)
+            rows = bridged(rows, _usual_step(rows), self._folder)
             if self._mounted is not None:
                 self._remove_iron(rows)
             (self._compare if self.candidates else self._filter)(rows)
@@ -135,7 +143,7 @@ class ImuRunner:
     def _built(self, rows: Array, config: Replay) -> ImuFilter:
         chosen = config.filter
         assert isinstance(chosen, filter_config.ImuFilterSection)
-        dt = float(np.median(np.diff(rows[: min(len(rows), CHUNK), 0]))) if len(rows) > 1 else 1.0
+        dt = _usual_step(rows)
         noise = self.noise or surveyed(rows, dt)
         self.noise = noise
         for s in config.sensors:
@@ -162,4 +170,11 @@ class ImuRunner:
         columns |= {"q_IB": told.q, "w_B": told.w, "bias": told.bias}
         if self._mounted is not None:
             columns |= {"magnet_B": told.magnet[:, :3] / imu.scale, "magnet_I": told.magnet[:, 3:] / imu.scale}
-        self._results.write(columns | {"C": told.C.reshape(-1, 6, 6)})
+        columns |= {"C": told.C.reshape(-1, 6, 6)}
+        if rows.shape[1] > ADDED:
+            columns = {name: z[rows[chunk.start : chunk.end, ADDED] == 0.0] for name, z in columns.items()}
+        self._results.write(columns)
+
+
+def _usual_step(rows: Array) -> float:
+    return float(np.median(np.diff(rows[:CHUNK, 0]))) if len(rows) > 1 else 1.0

@@ -19,7 +19,7 @@ from gnc.scenarios.replay import config
 from gnc.scenarios.replay.filter_protocol import Array, First, ReplayFilter, Sample, blocks, given, named, variance
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.quantities import Quantity
-from gnc.scenarios.replay.sensor_config import Aiding
+from gnc.scenarios.replay.sensor_config import ALIGNED, Aiding
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stream import LogStream, Measurements
@@ -178,7 +178,8 @@ class Pairing:
     def __init__(self, replay: config.Replay, streams: Sequence[LogStream]) -> None:
         (gyro, acc), (self._gyro, self._acc, *_) = driving(replay), streams
         self._blind = replay.filter.kind == "imu"  # goes on without an accelerometer
-        self._turns = np.array(gyro.q_BS), np.array(acc.q_BS)
+        self._turns = [np.array(ALIGNED if self._blind else s.q_BS) for s in (gyro, acc)]  # imu turns them itself
+        self._mended = self._blind and acc.range is not None  # what is beyond its range, too
         self._rests = getattr(replay.filter, "rest_sigma_m_s", 0.0) > 0.0
         self._walks = np.array([gyro.arw, acc.vrw]) if self._rests else None
         self._last, self._past, self._rested = np.zeros((0, 4)), np.zeros((0, 7)), -np.inf
@@ -186,8 +187,9 @@ class Pairing:
     def __call__(self, block: Block, truth: bool) -> Block:
         """Return a block whose first part has samples of both."""
         gyro, acc, *others = block.parts
-        force = quaternion.rotate(self._turns[1], acc.z[acc.valid])
-        known = np.concatenate([self._last, np.concatenate([acc.t[acc.valid, None], force], axis=1)])
+        good = acc.valid | acc.z.any(axis=1) if self._mended else acc.valid
+        force = quaternion.rotate(self._turns[1], acc.z[good])
+        known = np.concatenate([self._last, np.concatenate([acc.t[good, None], force], axis=1)])
         self._last = known[-1:]
         place = np.searchsorted(known[:, 0], gyro.t + SAME_S, side="right") - 1
         ready = place >= 0

@@ -11,9 +11,11 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.errors import InputError
-from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log
+from gnc.estimators.imu_clipping import LEAST, limits
+from gnc.scenarios.logs.tables import CHUNK_ROWS, Table, open_log, readable
 from gnc.scenarios.replay import column_names
 from gnc.scenarios.replay.column_names import Group
+from gnc.scenarios.replay.quantities import SI
 
 Array = Any
 Values = dict[str, Array]
@@ -36,7 +38,8 @@ AGREES = 0.5  # correlation of a gyro with the rate of an attitude, from which t
 
 def inspected(log: Path) -> dict[str, Any]:
     """Return rows, rate, gaps and guesses of every table."""
-    return {name: _table(table, name) for name, table in open_log(log).items()}
+    with readable(str(log)):
+        return {name: _table(table, name) for name, table in open_log(log).items()}
 
 
 def _table(table: Table, title: str) -> dict[str, Any]:
@@ -53,7 +56,12 @@ def _table(table: Table, title: str) -> dict[str, Any]:
     }
     if not told["rows_seen"]:
         raise InputError(f"a table of the columns {', '.join(table.columns)} has no rows; give a log with some")
-    named = column_names.groups(columns, title)
+    units = getattr(table, "units", {})  # of a line below the names
+    plain = {f"{name} [{units[name]}]" if units.get(name) else name: name for name in columns}
+    named = [
+        replace(group, columns=[plain[name] for name in group.columns])
+        for group in column_names.groups(list(plain), title)
+    ]
     if time is not None:
         inertial = any(group.kind == "accelerometer" for group in named)
         told |= _clock(first[time], column_names.parsed(time).time_unit, inertial)
@@ -128,6 +136,9 @@ def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None
     if unit is None and group.kind not in ("", "geodetic"):  # its name is known, and its numbers are not
         return guess | {"kind": "", "like": group.kind}
     stated = bool(group.unit) and unit is not None and group.unit in column_names.ALIASES[unit].split()
+    if unit is not None and group.kind in LEAST:
+        end = np.abs(limits(values[whole], group.kind, SI[unit]))
+        guess |= {"range": float(end.min())} if np.isfinite(end).any() else {}
     return guess | {"unit": unit, "stated": stated}
 
 

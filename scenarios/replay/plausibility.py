@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from gnc import quaternion
+from gnc.estimators.imu_clipping import LEAST, limits
 from gnc.scenarios.replay.evidence import Evidence
+from gnc.scenarios.replay.quantities import SI
 
 Array = Any
 Seen = tuple[Any, Array, Array]  # section of a quantity, its times and values
@@ -45,7 +47,7 @@ def contradictions(evidence: Evidence) -> list[str]:
 def doubts(evidence: Evidence) -> list[str]:
     """Return sentences on what is odd, and may be true."""
     scaled = _fields(evidence) if evidence.config.filter.kind == "imu" else []  # it takes a field in any unit
-    return [*scaled, *_stuck(evidence), *_clocks(evidence)]
+    return [*scaled, *_clipped(evidence), *_stuck(evidence), *_clocks(evidence)]
 
 
 def _moving(sensor: Any) -> bool:
@@ -127,6 +129,17 @@ def _swung(t: Array, m: Array) -> tuple[int, Array]:
         if good.sum() > OFTEN * len(t):
             break
     return lag, good
+
+
+def _clipped(evidence: Evidence) -> list[str]:
+    """Doubt sensors that repeat their largest numbers, if no range is stated; imu fills in the peaks and tells so."""
+    said = []
+    for s, _, z in evidence.first() if evidence.config.filter.kind != "imu" else []:
+        limit = np.abs(limits(z[:, :3], s.kind)) if _kind(s) in LEAST and s.range is None else np.full(1, np.inf)
+        if np.isfinite(limit).any():
+            most = limit.min() / SI[s.unit]
+            said.append(f"{s.name}: seems to be at the end of its range of {most:.4g} {s.unit}: state range")
+    return said
 
 
 def _stuck(evidence: Evidence) -> list[str]:

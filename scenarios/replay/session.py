@@ -138,9 +138,10 @@ def connect(log: Path, config: Replay, folder: Path, headings: tuple[Array, floa
     dropped = DroppedRows(folder / "dropped.csv")
     try:
         wiring = _Wiring(config, tables, dropped)
+        coasting = driving if config.filter.kind == "imu" else ("gyro",)
         for kind in driving:
             sensor = next(s for s in config.sensors if s.kind == kind)
-            wiring.add(f"sensors.{sensor.name}", sensor, built[sensor.name].quantity, coasts=kind == "gyro")
+            wiring.add(f"sensors.{sensor.name}", sensor, built[sensor.name].quantity, coasts=kind in coasting)
         if not driving and config.inputs is not None:
             wiring.add("inputs", config.inputs, quantities.inputs(config.inputs, config.filter))
         for s in config.sensors:

@@ -112,9 +112,10 @@ def _draw(figure: Figure, tuning: Tuning, curves: Any) -> None:
     axes = figure.subplots()
     for key, row in zip(tuning.values, curves, strict=True):
         axes.plot(np.exp(CURVE), row, ".-", label=key)
-    axes.set_xscale("log")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylim(-50.0, 2.0)
     axes.set_xlabel("factor on the tuned value")
-    axes.set_ylabel("log-likelihood, less that of the best")
+    axes.set_ylabel("log-likelihood, less that of the tuned values")
     axes.legend(fontsize=8)
     axes.grid(alpha=0.3)

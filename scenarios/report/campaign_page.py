@@ -11,14 +11,26 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.montecarlo.sampling import INPUT
+from gnc.scenarios.missions.flight import fly
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.verdict import judge_campaign
-from gnc.scenarios.report.flight_page import TAKES, badge, causes_chapter, flown_chapter, verdict_chapter
+from gnc.scenarios.report.flight_page import (
+    TAKES,
+    actuators_chapter,
+    badge,
+    causes_chapter,
+    filter_chapter,
+    flight_chapter,
+    flown_chapter,
+    verdict_chapter,
+)
 from gnc.scenarios.report.page import Chapter, Page, Plot, Series, Table
-from gnc.scenarios.report.panels import BOOKS, TIME, steep, words
+from gnc.scenarios.report.panels import BOOKS, TIME, Panels, label_of, of_books, steep, title_of, varies
 
 if TYPE_CHECKING:
     from xarray import Dataset
+
+    from gnc.labelled import Signals
 
 COLUMNS = ("mean", "std", "p50", "p95", "p99.7", "max")
 CHUNKS = "trials-*.nc"
@@ -34,18 +46,41 @@ def page(
     result = result | {"checks": [asdict(check) for check in judge_campaign(mission, table)]}
     verdict, shown = verdict_chapter(mission, result, table), _shown(result, mission, trial)
     rows = [{**row, "input": row["input"].removeprefix(INPUT)} for row in result["sensitivity"]]
-    rest = [causes_chapter(rows, beside), _worst(result), flown_chapter(mission, text, result)]
-    lead = "Bands are percentiles over all trials; the line on top is the trial chosen above."
+    rows = [row for row in rows if not of_books(mission, row["metric"])]
+    causes, rest = causes_chapter(rows, beside), [_worst(mission, result), flown_chapter(mission, text, result)]
+    own = {k: _histories(paths, k) for k in shown}
+    again, note = _again(mission, own, result["seed"])
     takes = {}
-    for k, name in shown.items():
-        plots = fans(bands, mission, k, _histories(paths, k))
-        takes[name] = [verdict, Chapter("Is it on target, is the filter honest?", lead, plots=plots), *rest]
-    takes = {name: [c for c in take if c.tables or c.plots or c.lead] for name, take in takes.items()}
+    for place, (k, name) in enumerate(shown.items()):
+        panels = Panels(mission, again.isel(trial=slice(place, place + 1))) if again is not None else None
+        takes[name] = [verdict, *_of_trial(fans(bands, mission, k, own[k], panels), panels, causes), *rest]
     subtitle = f"{mission.title.rstrip('.')}. Monte Carlo, {result['trials']} trials, seed {result['seed']}, "
     subtitle += f"{len(result['lost'])} lost."
-    return Page(
-        f"{mission.name}, Monte Carlo", subtitle, (), text, (), badge(result["checks"], result["trials"]), takes
-    )
+    title, mark = f"{mission.name}, Monte Carlo", badge(result["checks"], result["trials"])
+    return Page(title, subtitle, (), text, [note] if note else [], mark, takes)
+
+
+def _of_trial(plots: list[Plot], panels: Panels | None, causes: Chapter) -> list[Chapter]:
+    """Return the chapters that show one trial among all; those of its own flight where it could be flown again."""
+    lead = "The band holds 5 to 99.7 % of all trials at each time, the line on top is the trial chosen; dotted: what "
+    target = Chapter("Is it on target?", f"{lead}is asked.", plots=[p for p in plots if "NEES" not in p.title])
+    honest = [plot for plot in plots if "NEES" in plot.title]
+    filters = filter_chapter([*honest, *(panels.errors() if panels else ()), *(panels.nis() if panels else ())])
+    seen = [actuators_chapter(panels), causes, flight_chapter(panels)] if panels is not None else [causes]
+    return [c for c in (target, filters, *seen) if c.tables or c.plots or c.scene or c is causes]
+
+
+def _again(mission: Mission, own: Mapping[int, Mapping[str, Any]], seed: int) -> tuple[Signals | None, str]:
+    """Fly the trials of the page again, for what a campaign does not keep; or return why they are not shown."""
+    try:
+        flight = fly(mission, list(own), seed)
+    except InputError as error:
+        return None, f"The trials could not be flown again, so that actuators and scene are missing: {error}"
+    for place, kept in enumerate(own.values()):
+        for name, values in flight.verdict.over_time.items():
+            if name in kept and not np.array_equal(kept[name], values[place], equal_nan=True):
+                return None, f"Flown again, {name} differs from the campaign, so that actuators and scene are missing."
+    return flight.recorded, ""
 
 
 def _table(folder: Path) -> tuple[dict[str, Any], list[Path]]:
@@ -75,32 +110,41 @@ def _histories(paths: list[Path], trial: int) -> dict[str, Any]:
 def _shown(result: dict[str, Any], mission: Mission, trial: int | None) -> dict[int, str]:
     """Return the trials that the page can show over the fans, each with why: what is asked comes first."""
     shown = {} if trial is None else {trial: f"trial {trial}"}
-    signals = {key: getattr(part, "signal", "") for key, part in mission.requirements.items()}
-    requirements = [k for k, s in signals.items() if s and not s.rstrip(")").endswith(BOOKS)]
-    for metric in dict.fromkeys([*requirements, *result["worst"]]):
+    asked = [key for key, part in mission.requirements.items() if getattr(part, "signal", "")]
+    for metric in dict.fromkeys([*asked, *result["worst"]]):
+        if of_books(mission, metric):
+            continue
         if (trials := result["worst"].get(metric)) and len(shown) < TAKES:
-            shown.setdefault(trials[0], f"trial {trials[0]}, largest {metric}")
+            shown.setdefault(trials[0], f"trial {trials[0]}, worst {title_of(mission, metric)}")
     return shown or {0: "trial 0"}
 
 
-def fans(bands: Dataset, mission: Mission, trial: int = 0, own: Mapping[str, Any] = {}) -> list[Plot]:
+def fans(
+    bands: Dataset, mission: Mission, trial: int = 0, own: Mapping[str, Any] = {}, panels: Panels | None = None
+) -> list[Plot]:
     """Return percentiles over the trials with one trial on top, and means of NEES in their bands."""
     plots, percents = [], bands["percent"].values.tolist()
     for name, values in bands.data_vars.items():
         if values.dims[:1] != ("percent",) or values.ndim != 2 or str(name).rstrip(")").endswith(BOOKS):
             continue
         t, rows = bands[values.dims[1]].values, values.values
+        if not varies(rows):
+            continue
         middle = percents.index(50.0)
         series = [Series(f"{percents[0]:g} to {percents[-1]:g} %, median", rows[middle], "band", rows[0], rows[-1])]
         series += [Series(f"{p:g} %", row, "dashed") for p, row in zip(percents, rows, strict=True) if p == 95.0]
         line = own.get(str(name))
         series += [Series(f"trial {trial}", line)] if line is not None and line.shape == t.shape else []
-        label = words(str(name), str(name))
-        plots.append(Plot(label, TIME, label, t, series, _bounds(mission, str(name)), steep(rows)))
+        label = label_of(mission, str(name))
+        craft = panels.craft_of(str(name)) if panels else str(name).split(".")[0]
+        title = label.split(" [")[0] + f" of {craft}" * (craft in mission.craft)
+        shades = panels.shades(craft) if panels else ()
+        plots.append(Plot(title, TIME, label, t, series, _bounds(mission, str(name)), steep(rows), shades))
         if f"{name}_mean" in bands:
             mean, low, high = (bands[f"{name}_{key}"].values for key in ("mean", "lo", "hi"))
             band = Series("95 % band of an honest filter", None, "band", low, high)
-            plots.append(Plot(f"mean {label} of all trials", TIME, label, t, [band, Series("mean of trials", mean)]))
+            lines = [band, Series("mean of trials", mean)]
+            plots.append(Plot(f"mean {title}", TIME, label, t, lines, {}, False, shades))
     return plots
 
 
@@ -108,15 +152,17 @@ def _bounds(mission: Mission, name: str) -> dict[str, float]:
     """Return what is asked of a signal, unless that is judged by the mean over many trials."""
     bounds = {}
     for key, part in mission.requirements.items():
-        signal, bound = getattr(part, "signal", ""), getattr(part, "at_most", None)
-        if bound is not None and signal in (name, name.split(".", 1)[-1]) and getattr(part, "per_trial", True):
-            bounds[getattr(part, "title", "") or key] = bound
+        for bound in (getattr(part, "at_least", None), getattr(part, "at_most", None)):
+            asked = getattr(part, "signal", "") in (name, name.split(".", 1)[-1]) and getattr(part, "per_trial", True)
+            if bound is not None and asked:
+                bounds[title_of(mission, key)] = bound
     return bounds
 
 
-def _worst(result: dict[str, Any]) -> Chapter:
+def _worst(mission: Mission, result: dict[str, Any]) -> Chapter:
     rows = [(key, *[x[column] for column in COLUMNS]) for key, x in result["metrics"].items()]
-    worst = [(key, ", ".join(map(str, trials))) for key, trials in result["worst"].items() if trials]
+    told = {key: trials for key, trials in result["worst"].items() if trials and not of_books(mission, key)}
+    worst = [(key, ", ".join(map(str, trials))) for key, trials in told.items()]
     tables = [Table("Metrics, trial by trial", ("metric", *COLUMNS), rows)]
     tables.append(Table("Worst trials: gnc run config.toml --trial N", ("metric", "trials"), worst))
     return Chapter("How are the trials distributed?", "", tables)

@@ -17,10 +17,12 @@ from gnc.montecarlo.statistics import sensitivities, wilson
 from gnc.scenarios.missions.flight import DRAWN
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.perfect import perfect
+from gnc.scenarios.missions.verdict import lowest
+from gnc.scenarios.report import covariance_page
 from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.page import Badge, Bar, Cell, Chapter, Page, Table
-from gnc.scenarios.report.panels import EDGE, Panels, words
-from gnc.scenarios.report.plot import SETTLED, Plot, Series
+from gnc.scenarios.report.panels import EDGE, Panels
+from gnc.scenarios.report.plot import Plot
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -60,8 +62,7 @@ def _shown(mission: Mission, flight: Dataset, table: Columns, trial: int | None)
         values = _column(table, key)
         if len(values) != len(numbers) or not np.isfinite(values).any():
             continue
-        least = getattr(part, "at_least", None) is not None and getattr(part, "at_most", None) is None
-        worst = numbers[int(np.nanargmin(values) if least else np.nanargmax(values))]
+        worst = numbers[int(np.nanargmin(values) if key in lowest(mission) else np.nanargmax(values))]
         shown.setdefault(worst, f"trial {worst}, worst {getattr(part, 'title', '') or key}")
         if len(shown) >= min(TAKES, max(1, int(ROOM / max(size, 1.0)))):
             break
@@ -73,22 +74,12 @@ def _of_trial(panels: Panels, result: dict[str, Any], causes: Chapter) -> list[C
     target = Chapter("Is it on target?", _target_lead(panels), plots=panels.target(), tables=_beside(result))
     tables = [_measurements(result)] if result.get("measurements") else []
     tables += [Table("Alarms", ("what",), [(hint,) for hint in result["hints"]])] if result.get("hints") else []
-    filters = Chapter(
-        "Is the filter honest?",
-        "Its error should stay in its own 3 sigma 99.7 % of the time; NEES and NIS, which weigh errors and innovations "
-        "by what the filter believes, should have means in their bands.",
-        tables,
-        [*panels.errors(), *panels.nees(), *panels.nis()],
-    )
-    use = _use(panels)
-    acts = Chapter("What did the actuators do?", "", [use] if use.rows else [], panels.actuators())
-    shown = scene(panels.mission, panels.flight, panels.place)
-    flight = Chapter("The flight", shown.caption if shown else "", plots=panels.ways(), scene=shown)
+    filters = filter_chapter([*panels.errors(), *panels.nees(), *panels.nis()], tables)
     metrics = [(key, float("nan") if value is None else value) for key, value in result["metrics"].items()]
     tables = [Table("Metrics of all trials", ("metric", "value"), metrics)]
     rest = Chapter("All metrics and other signals", "", tables, panels.others(), folded=True)
-    chapters = [target, filters, acts, causes, flight, rest]
-    return [c for c in chapters if c.tables or c.plots or c.scene]
+    chapters = [target, filters, actuators_chapter(panels), causes, flight_chapter(panels), rest]
+    return [c for c in chapters if c.tables or c.plots or c.scene or c is causes]
 
 
 def _target_lead(panels: Panels) -> str:
@@ -176,6 +167,25 @@ def _beside(result: Mapping[str, Any]) -> list[Table]:
 # Filter and actuators
 
 
+def filter_chapter(plots: Sequence[Plot], tables: Sequence[Table] = ()) -> Chapter:
+    """Return what the filter believes beside what is."""
+    lead = "Its error should stay in its own 3 sigma 99.7 % of the time; NEES and NIS, which weigh errors and "
+    lead += "innovations by what the filter believes, should have means in their bands."
+    return Chapter("Is the filter honest?", lead, tables, plots)
+
+
+def actuators_chapter(panels: Panels) -> Chapter:
+    """Return what the actuators did."""
+    use = _use(panels)
+    return Chapter("What did the actuators do?", "", [use] if use.rows else [], panels.actuators())
+
+
+def flight_chapter(panels: Panels) -> Chapter:
+    """Return the flight of one trial in three dimensions, and its approach."""
+    shown = scene(panels.mission, panels.flight, panels.place)
+    return Chapter("The flight", shown.caption if shown else "", plots=panels.ways(), scene=shown)
+
+
 def _measurements(result: Mapping[str, Any]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, n in result["measurements"].items():
@@ -196,9 +206,11 @@ def _use(panels: Panels) -> Table:
         largest, at_end = float(np.nanmax(size)), float(np.nanmedian(np.nanmax(parts[:, -1], axis=-1)))
         share = None if limit is None else Bar(largest / limit)
         stuck = None if limit is None else f"{100 * np.mean(parts.max(axis=-1) >= EDGE * limit):.3g} %"
-        rows.append((name, signal.attrs["units"], largest, limit, share, stuck, at_end))
-    columns = ("signal", "unit", "largest of all trials", "limit", "use", "time at the limit", "median at the end")
-    return Table("Use of actuators", columns, rows)
+        unit = signal.attrs["units"].removeprefix("1")
+        rows.append((name, unit, largest, limit, share, stuck, at_end))
+    of = "all trials" if panels.flight.sizes["trial"] > 1 else f"trial {panels.trial}"
+    columns = ("signal", "unit", "largest", "limit", "use", "time at the limit", "median at the end")
+    return Table(f"Use of actuators in {of}", columns, rows)
 
 
 # Causes
@@ -231,30 +243,13 @@ def causes_chapter(rows: Sequence[Mapping[str, Any]], beside: Dataset | None) ->
         tables.append(Table("What goes with what", columns, cells))
     elif rows:
         lead = f"None of {len(rows)} pairs of a metric and a drawn number goes together beyond chance. "
-    plots: list[Plot] = []
-    names = [] if beside is None else [str(n) for n in beside if str(n).endswith(".sigma")]
-    for name in names:
-        table, plot = _budget(beside, name.removesuffix(".sigma"))  # type: ignore[arg-type]
-        tables.append(table)
-        plots.append(plot)
+    budgets, plots = ([], []) if beside is None else covariance_page.budgets(beside)
+    tables += budgets
     if plots:
         lead += "Error budgets are those of the variance after the transient, by linear covariance of the whole loop."
+    else:
+        lead += "For an error budget by sources, run gnc covariance config.toml --out . here, and report again."
     return Chapter("Who causes the error?", lead, tables, plots)
-
-
-def _budget(run: Dataset, signal: str) -> tuple[Table, Plot]:
-    """Return the shares of the sources in the variance of a signal, and its sigma over time."""
-    t, start = run["time"].values, f"{signal}.variance."
-    late = t >= t[0] + SETTLED * (t[-1] - t[0])
-    sizes = {str(n).removeprefix(start): float(run[n].values[late].sum()) for n in run if str(n).startswith(start)}
-    whole = sum(sizes.values()) or 1.0
-    ranked = sorted(sizes.items(), key=lambda item: -item[1])[:MOST_ROWS]
-    sigma, label = run[f"{signal}.sigma"].values, words(signal, signal)
-    axes = "xyz" if sigma.shape[-1] == 3 else [str(k + 1) for k in range(sigma.shape[-1])]
-    lines = [Series(axis, sigma[:, i]) for i, axis in enumerate(axes)]
-    bars = [(name, Bar(share, whole)) for name, share in ranked]
-    plot = Plot(f"{signal}: sigma by linear covariance", "time [s]", f"sigma of {label}", t, lines)
-    return Table(f"Error budget of {signal}", ("source", "share of the variance"), bars), plot
 
 
 # What was flown
@@ -264,7 +259,7 @@ def flown_chapter(mission: Mission, text: str, result: Mapping[str, Any]) -> Cha
     """Return what differs from the nearest built-in mission, what is perfect, versions, and how to fly it again."""
     base, changes = _nearest(mission)
     lead = f"Nearest built-in mission: {base}, of which " + (
-        f"{len(changes)} fields differ." if changes else "nothing differs."
+        f"{len(changes)} field{'s differ' if len(changes) > 1 else ' differs'}." if changes else "nothing differs."
     )
     tables = [Table(f"What differs from {base}", ("field", f"in {base}", "here"), changes)] if changes else []
     tables.append(Table("What is perfect in it", ("what",), [(line,) for line in perfect(mission)]))

@@ -31,8 +31,8 @@ def scene(mission: Mission, flight: Signals, place: int) -> Scene | None:
         length = np.linalg.norm(B_I, axis=-1, keepdims=True)
         field = B_I / np.where(length > 0.0, length, 1.0)
         down = -r / np.linalg.norm(r, axis=-1, keepdims=True)
-        arrows = [Arrow("Sun", first, one["sun_I"].values), Arrow("magnetic field", first, field, "#2a9d8f")]
-        arrows.append(Arrow("Earth", first, down, "#6b7fd7"))
+        arrows = [Arrow("Sun", first, one["sun_I"].values, "#e0b400"), Arrow("magnetic field", first, field, "#2a9d8f")]
+        arrows.append(Arrow("Earth", first, down, "#8b5cf6"))
         orbit = Orbit(r / EARTH_RADIUS, one["sun_I"].values)
     arrows += [arrow for craft in mission.software for arrow in _boresights(mission, one, craft, bodies)]
     about = "Inertial axes" + ("; the globe shows the orbit in the same axes, lit by the Sun" if orbit else "")
@@ -65,7 +65,7 @@ def _boresights(mission: Mission, one: Signals, craft: str, bodies: list[Body]) 
     axis, q_IB = np.asarray(plans[0].axis_B, dtype=float), one[f"{craft}.q_IB"].values
     q_IR = quaternion.mul(q_IB, quaternion.exp(-np.radians(one[name].values)))  # q_RB = exp(error)
     reference, real = quaternion.rotate(q_IR, axis), quaternion.rotate(q_IB, axis)
-    return [Arrow("boresight", craft, real, "#e5484d"), Arrow("boresight wanted", craft, reference, "#8892a4")]
+    return [Arrow("boresight", craft, real, "#d6409f"), Arrow("boresight wanted", craft, reference, "#8892a4")]
 
 
 def _views(mission: Mission) -> list[Cone]:

@@ -33,6 +33,8 @@ FAN = 4  # trials from which on a fan says more than lines
 FEW = 7  # parts that one plot can show apart
 UNITS = {"deg_s": "deg/s", "deg": "deg", "m_s": "m/s", "mm": "mm", "m": "m", "Nms": "N m s", "s": "s", "Nm": "N m"}
 UNITS |= {"Ns": "N s", "N": "N", "Am2": "A m2", "T": "T", "J": "J"}  # as signals' names end, the longest first
+SHORT = {"nees": "NEES", "nis": "NIS", "rms": "RMS", "p997": "p99.7"}  # as people write these words
+SHORT |= {"rx": "x", "ry": "y", "rz": "z"}  # of a torque
 HIDDEN = (".q_IB", ".q_IT", ".q", ".used", ".refused", ".mode", ".phase", ".mode_time_s", ".search", BOOKS)
 TINTS = ("#3e8bff", "#f2762e", "#1aa179", "#a56bf5", "#c99a06", "#0ea5b7", "#e0569b", "#8892a4")
 EDGE = 0.999  # of a limit: at it
@@ -89,8 +91,7 @@ class Panels:
         if books or not varies(values.astype(float)):
             return None
         title = there[full].attrs["long_name"] if full else next(iter(bounds))
-        unit = re.search(r"\[.*\]$", next(iter(bounds)))
-        label = words(signal, f"{words(full, title).split(' [')[0]} {unit[0] if unit else ''}")
+        label = label_of(self.mission, signal)
         t = self.flight["time"].values
         return self._spread(title, label, t, values.astype(float), full if "." in full else "", bounds)
 
@@ -199,7 +200,8 @@ class Panels:
                 largest = np.abs(parts).max(axis=-1)
                 plots.append(self._spread(f"{title}, the largest", label, times(signal), largest, name, bounds))
                 continue
-            lines = [Series(str(k), parts[self.place, :, i]) for i, k in enumerate(signal[signal.dims[-1]].values)]
+            names = [SHORT.get(str(k), str(k)) for k in signal[signal.dims[-1]].values]
+            lines = [Series(axis, parts[self.place, :, i]) for i, axis in enumerate(names)]
             title = f"{title}, trial {self.trial}"
             plots.append(Plot(title, TIME, label, times(signal), lines, bounds, False, self.shades(name)))
         return plots
@@ -237,12 +239,13 @@ class Panels:
             reach, aside = np.linalg.norm(r_T, axis=-1), np.linalg.norm(r_T[..., 1:], axis=-1)
             plots.append(self._spread(f"range of {craft} from the port of {other}", "range [m]", t, reach, craft))
             chosen = [k for k in range(len(r_T)) if k != self.place][:PATHS] + [self.place]
-            lines = {f"{'' if k == self.place else '_'}trial {k}": (r_T[k, :, 0], aside[k]) for k in chosen}
+            name = {k: f"trial {number}" for k, number in enumerate(self.flight["trial"].values)}
+            lines = {"_" * (k != self.place) + name[k]: (r_T[k, :, 0], aside[k]) for k in chosen}
             edge = np.tan(np.radians(plan.corridor_deg))
             far = float(np.where(aside < 2.0, r_T[..., 0], 0.0).max(initial=1.0))
             outline = {"corridor": [(0.0, plan.corridor_m), (far, plan.corridor_m + far * edge)]}
-            title = f"way of {craft} in the frame of {other}"
-            plots.append(Path(title, "along the docking axis [m]", "aside of it [m]", lines, outline))
+            title = f"path of {craft} in the frame of {other}"
+            plots.append(Path(title, "along the docking axis [m]", "distance from the axis [m]", lines, outline))
         return plots
 
     def _seen_from(self, other: str, craft: str) -> Any:
@@ -273,6 +276,12 @@ class Panels:
             elif one.ndim == 1:
                 plots.append(Plot(about, TIME, label, times(signal), [Series(name, signal.values.astype(float))]))
         return plots
+
+    def craft_of(self, signal: str) -> str:
+        """Return the craft of a signal, or of the first in an expression; "" where there is none."""
+        names = [n.removeprefix(LARGEST) for n in sorted(parse(signal).names, key=signal.find) if n not in ALWAYS]
+        full = resolve(names[0], self.flight.data_vars, self.mission.craft) if names else ""
+        return full.split(".")[0] if "." in full else ""
 
     def shades(self, craft: str) -> list[Shade]:
         """Return eclipses, the modes or phases of a craft in this trial, and when events happened."""
@@ -337,4 +346,26 @@ def words(signal: str, title: str) -> str:
             name, bracket = name.removesuffix(f"_{suffix}"), f" [{unit}]"
             break
     name = re.sub(r"_(B|I|IB|T)$", "", name)  # the frame is told by the title
-    return f"{name.replace('_', ' ')}{bracket}"
+    return " ".join(SHORT.get(word, word) for word in name.split("_")) + bracket
+
+
+def title_of(mission: Mission, metric: str) -> str:
+    """Return the name of a metric for people."""
+    return getattr(mission.requirements.get(metric), "title", "") or words(metric, metric)
+
+
+def of_books(mission: Mission, metric: str) -> bool:
+    """Tell whether a metric asks only if the simulation is right, and is zero but for rounding."""
+    signal = getattr(mission.requirements.get(metric), "signal", "")
+    return bool(signal.rstrip(")").endswith(BOOKS))
+
+
+def label_of(mission: Mission, signal: str) -> str:
+    """Return a signal in words with its unit; arithmetic has the unit of the requirement that asks it."""
+    if (label := words(signal, "")) or not parse(signal).names:
+        return label or signal
+    first = min(parse(signal).names, key=signal.find).removeprefix(LARGEST)
+    asked = [(key, part) for key, part in mission.requirements.items() if getattr(part, "signal", "") == signal]
+    told = [text for key, part in asked for text in (getattr(part, "title", ""), words(key, key))]
+    unit = next((found[0] for text in told if (found := re.search(r" \[.*\]$", text))), "")
+    return words(first, first).split(" [")[0] + unit

@@ -15,7 +15,7 @@ from gnc.files import read_json, read_text, replacing
 from gnc.scenarios.missions.flight import Flight
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.replay.folder import ESTIMATES
-from gnc.scenarios.report import campaign_page, flight_page, replay_page
+from gnc.scenarios.report import campaign_page, covariance_page, flight_page, replay_page
 from gnc.scenarios.report.page import Page, Shown, document, write_page
 from gnc.scenarios.run import CONFIG, HISTORY, METRICS, TABLE, report
 
@@ -89,7 +89,7 @@ def page(folder: Path, trial: int | None = None) -> Page:
     """Return the page of the results in a directory."""
     if not (folder / METRICS).is_file() or not (folder / CONFIG).is_file():
         if (beside := _covariance(folder)) is not None and trial is None:
-            return Page(f"{folder.name}: linear covariance", chapters=[flight_page.causes_chapter((), beside)])
+            return covariance_page.page(folder.name, beside)
         raise InputError(f"{folder}: holds no results; give a directory of gnc run, monte-carlo, covariance or replay")
     if (folder / ESTIMATES).is_file():
         if trial is not None:

@@ -69,11 +69,13 @@ def sample_rate(
         float, typer.Option(min=0, max=0.1, help="Relative error of the inertia that filters believe in.")
     ] = 0.0,
     psd: Annotated[float | None, typer.Option(min=0, help="Process noise of all filters [N^2 m^2 s].")] = None,
-    requirement: Annotated[str | None, typer.Option(help="Of the mission: what must be met.")] = None,
-    sensors: Annotated[str, typer.Option(help="Of the mission, commas between: whose rates change; none: all.")] = "",
-    controller: Annotated[bool, typer.Option(help="Whether the rate of commands changes too.")] = False,
+    requirement: Annotated[str | None, typer.Option(help="Requirement of the mission that must be met.")] = None,
+    sensors: Annotated[str, typer.Option(help="Sensors of the mission whose rates change, commas between [all].")] = "",
+    controller: Annotated[bool, typer.Option(help="Change the rate of commands too.")] = False,
     flights: Annotated[int, typer.Option(min=1, help="Typical flights of covariance at most, at every point.")] = 4,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Of the mission.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field of the mission.")
+    ] = None,
     as_json: Json = False,
     seed: Seed = 0,
     out: Out = Path("out/study/sample-rate"),
@@ -133,14 +135,12 @@ def _of_mission(
     name: str, filters: str | None, rates: str, trials: int, words: Any, seed: int, out: Path, as_json: bool
 ) -> None:
     """Study a mission in closed loop."""
-    from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.progress import bar
     from gnc.scenarios.study import missions, options
 
     wanted, sensors, controller, flights, settings = words
     flown = read(name, [*settings, f"run.seed={seed}"])
-    refuse(flown)
     asked, rates_hz = missions.requirement(flown, wanted), options.numbers("--rates", rates)
     kinds = filters.split(",") if filters else []
     how = {"sensors": tuple(filter(None, sensors.split(","))), "controller": controller, "flights": flights}

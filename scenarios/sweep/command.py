@@ -14,9 +14,9 @@ from gnc.scenarios.covariance.command import Json, Name, Settings
 def sweep(
     name: Name,
     over: Annotated[list[str], typer.Option(help="FIELD=VALUES: sensors.*.rate_hz=10,1,1/30 or low:high:count[:log].")],
-    by: Annotated[str, typer.Option(help="covariance, or monte-carlo.")] = "covariance",
+    by: Annotated[str, typer.Option(help="Method: covariance, or monte-carlo.")] = "covariance",
     settings: Settings = None,
-    trials: Annotated[int, typer.Option(min=1, help="Of Monte Carlo, at every point.")] = 100,
+    trials: Annotated[int, typer.Option(min=1, help="Trials of Monte Carlo at every point.")] = 100,
     flights: Annotated[int, typer.Option(min=1, help="Typical flights at most, at every point.")] = 4,
     latin: Annotated[int, typer.Option(min=0, help="Points of a Latin hypercube in place of the grid.")] = 0,
     workers: Annotated[int, typer.Option(min=1)] = 2,
@@ -25,7 +25,6 @@ def sweep(
 ) -> None:
     """Measure every requirement of a mission over values of its fields."""
     from gnc.scenarios import display, progress
-    from gnc.scenarios.covariance.analysis import refuse
     from gnc.scenarios.missions.load import read
     from gnc.scenarios.sweep import show
     from gnc.scenarios.sweep import sweep as sweeping
@@ -33,8 +32,6 @@ def sweep(
     if by not in sweeping.WAYS:
         raise InputError(f"--by {by}: is unknown; give {' or '.join(sweeping.WAYS)}")
     mission = read(name, settings or ())
-    if by == "covariance":
-        refuse(mission)
     axes = [sweeping.Axis.of(text, mission) for text in over]
     chosen = sweeping.points(axes, latin, mission.run.seed)
     folder = out or Path("out", "sweep", mission.name)

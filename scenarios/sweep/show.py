@@ -12,6 +12,7 @@ from gnc.history import save
 from gnc.scenarios.display import table
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.plots import COLOURS, save_figure
+from gnc.scenarios.report.panels import title_of
 from gnc.scenarios.sweep.sweep import Axis
 
 if TYPE_CHECKING:
@@ -74,16 +75,18 @@ def write(folder: Path, mission: Mission, data: Any, axes: Sequence[Axis], names
 
 def _curves(figure: Figure, mission: Mission, data: Any, names: Sequence[str]) -> None:
     panels = np.atleast_1d(figure.subplots(1, len(names)))
-    figure.set_size_inches(1.0 + 3.2 * len(names), 3.6)
+    figure.set_size_inches(1.0 + 3.2 * len(names), 3.8)
+    figure.suptitle(f"{mission.name}; dotted: what is asked", fontsize=11)
     for panel, name, colour in zip(panels, names, COLOURS, strict=False):
         (axis,) = data[name].dims
         x = data[axis].values
         panel.plot(x, data[name].values, "o-", color=colour)
-        if (limit := getattr(mission.requirements.get(name), "at_most", None)) is not None:
-            panel.axhline(limit, color="k", ls=":", lw=1.0)
+        for bound in ("at_most", "at_least"):
+            if (limit := getattr(mission.requirements.get(name), bound, None)) is not None:
+                panel.axhline(limit, color="k", ls=":", lw=1.0)
         if x.min() > 0.0 and x.max() > 10.0 * x.min():
             panel.set_xscale("log")
-        panel.set(xlabel=axis, title=name)
+        panel.set(xlabel=axis, title=title_of(mission, name))
         panel.grid(alpha=0.3)
 
 
@@ -98,5 +101,5 @@ def _maps(figure: Figure, mission: Mission, data: Any, names: Sequence[str]) -> 
             panel.text(j, i, f"{values[i, j]:.3g}", ha="center", va="center", fontsize=7, color=colour)
         panel.set_xticks(range(len(data[across])), [f"{x:.3g}" for x in data[across].values])
         panel.set_yticks(range(len(data[down])), [f"{x:.3g}" for x in data[down].values])
-        panel.set(xlabel=across, ylabel=down, title=name)
+        panel.set(xlabel=across, ylabel=down, title=title_of(mission, name))
         figure.colorbar(image, ax=panel, shrink=0.8)

@@ -24,12 +24,12 @@ def envelope(t, start, end):
     return rise(t - start) * rise(end - t)
 
 
-def motion(seed=0, duration=60.0, rate=200.0, delay_s=0.0, magnet_from=None, noisy=1.0):
+def motion(seed=0, duration=60.0, rate=200.0, delay_s=0.0, magnet_from=None, noisy=1.0, pace=1.0):
     """Return the log of a body that moves from 10 s to 10 s before the end."""
     rng, n, dt = np.random.default_rng(seed), int(duration * rate), 1.0 / rate
     t = np.arange(n + 1) * dt
     on = envelope(t, 10.0, duration - 10.0)
-    angles = on[:, None] * (np.sin(np.outer(t, [1.3, 1.9, 0.7]) + [0.3, 1.0, 2.0]) * [0.8, 0.6, 1.5])
+    angles = on[:, None] * (np.sin(np.outer(t, pace * np.array([1.3, 1.9, 0.7])) + [0.3, 1.0, 2.0]) * [0.8, 0.6, 1.5])
     place = on[:, None] * 0.15 * np.sin(np.outer(t, [2.1, 2.9, 3.4]) + [0.0, 0.7, 1.9])
     q = quaternion.from_euler321(angles)
     w = quaternion.log(quaternion.mul(quaternion.conj(q[:-1]), q[1:])) / dt  # the mean rate since the last sample

@@ -129,6 +129,19 @@ def test_noises_come_from_the_rest(log):
     assert not rests[log.moves].any()
 
 
+def test_a_body_that_turns_slowly_and_evenly_does_not_rest_and_one_with_a_strong_bias_does():
+    """One degree per second about a level axis; a gyro that is 6 deg/s off at rest, beside a field."""
+    noise, rng, n = surveyed(motion(duration=30.0).rows, 0.005), np.random.default_rng(7), 4000
+    scatter = rng.standard_normal((n, 9)) * np.repeat([2e-3, 0.05, 0.6], 3)
+    for rate, bias, rests in ((0.0, 0.0, True), (np.radians(1.0), 0.0, False), (0.0, np.radians(6.0), True)):
+        q = quaternion.exp(np.outer(np.arange(n) * 0.005, [rate, 0.0, 0.0]))
+        w = scatter[:, :3] + [rate + bias, 0.0, 0.0]
+        f = scatter[:, 3:6] + quaternion.inverse_rotate(q, np.tile([0.0, 0.0, 9.81], (n, 1)))
+        m = scatter[:, 6:] + quaternion.inverse_rotate(q, np.tile([0.0, 18.0, -40.0], (n, 1)))
+        assert resting(w, f, 1000, 200, noise, m).mean() == pytest.approx(float(rests), abs=0.05)
+    assert not resting(w, f, 1000, 200, noise).any()  # nothing tells a turn about the vertical from a bias
+
+
 def test_a_log_without_rest_has_noises_from_second_differences():
     m = motion(seed=2, duration=40.0)
     rows = m.rows[m.moves]

@@ -3,7 +3,7 @@ import pytest
 
 from gnc import history
 from gnc.errors import InputError
-from gnc.history import History, Signal
+from gnc.history import BLOCK, History, Signal
 from gnc.labelled import Table
 from gnc.netcdf import encoded
 
@@ -13,6 +13,9 @@ SIGNALS = {
     "stored": Signal("N m s", "momentum", ("wheel", ("a", "b"))),
     "sun": Signal("1", "direction", shared=True),
 }
+
+
+LARGE = Table({"x": (("trial", "time"), np.arange(3e5).reshape(3, -1)[:, : 2**16])}, {"trial": np.arange(3)})
 
 
 def recorded():
@@ -33,11 +36,31 @@ def test_signals_have_labels_units_and_their_own_clock():
     assert data["stored"].sel(wheel="b", trial=9).values.tolist() == [0, -2, -4]
 
 
+@pytest.mark.parametrize("expected", [0, 1, BLOCK, 3 * BLOCK + 5, 1000])
+def test_values_of_many_times_are_those_given_however_many_were_expected(expected):
+    n, rng = 3 * BLOCK + 5, np.random.default_rng(1)
+    given = {"q_IB": rng.normal(size=(n, 3, 4)), "error": rng.integers(0, 9, (n, 3)), "sun": rng.normal(size=(n, 3))}
+    kept, buffer = History(SIGNALS, {"time": expected}), np.empty((3, 4))
+    for k in range(n):
+        buffer[...] = given["q_IB"][k]  # the same memory for every time
+        values = {"q_IB": buffer, "error": given["error"][k] if k < BLOCK else given["error"][k] + 0.5}
+        kept.record(float(k), {**values, "sun": given["sun"][k]})
+    kept._times["time"].append(n)  # a time whose values Ctrl-C has cut off
+    data = kept.table(range(3))
+    assert data["time"].values.tolist() == list(range(n))
+    assert data["q_IB"].values.tolist() == given["q_IB"].swapaxes(0, 1).tolist()
+    assert data["error"].values.tolist() == (given["error"] + 0.5 * (np.arange(n) >= BLOCK)[:, None]).T.tolist()
+    assert data["sun"].values.tolist() == given["sun"].tolist()
+
+
 def test_a_file_gives_back_what_was_written_and_the_same_bytes_each_time(tmp_path):
     data = recorded()
     history.save(data, tmp_path / "a.nc")
     history.save(data, tmp_path / "b.nc")
     assert (tmp_path / "a.nc").read_bytes() == (tmp_path / "b.nc").read_bytes()
+    history.save(LARGE, tmp_path / "large.nc")  # in pieces
+    assert history.load(tmp_path / "large.nc").equals(LARGE.dataset())
+    (tmp_path / "large.nc").unlink()
     again = history.load(tmp_path / "a.nc")
     assert again.equals(data.dataset()) and again.equals(Table.of(again).dataset())
     assert again.attrs["seed"] == 3 and again["stored"].attrs["units"] == "N m s"

@@ -151,6 +151,13 @@ def test_moments_are_recorded_at_their_rate_with_the_belief_of_that_time():
     assert [m.belief.t for m in moments] == [0.0, 1.5, 3.0, 4.5, 6.0]
 
 
+@pytest.mark.parametrize("record_s", [None, 0.5, 1.5, 2.5, 4.0, 6.0])
+def test_how_often_a_flight_will_be_recorded_is_known_before(record_s):
+    moments, one = [], loop([], record_s=record_s)
+    one.fly(*start(), record=moments.append)
+    assert one.times_recorded == len(moments)
+
+
 def test_recording_does_not_change_the_flight():
     quiet = loop([Instrument("s", 2.0, look)]).fly(*start())
     watched = loop([Instrument("s", 2.0, look)], record_s=0.5).fly(*start(), record=lambda moment: None)

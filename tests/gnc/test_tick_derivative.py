@@ -1,5 +1,7 @@
 """The derivative of a whole tick against finite differences of the loop as it is flown."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,35 @@ def test_derivatives_of_a_tick_are_those_of_finite_differences(case):
     columns += [difference(of_noise(one, i)) for one in due for i in range(2)]
     whole = np.concatenate([passage.A, *passage.B.values()], axis=1)
     np.testing.assert_allclose(whole, np.array(columns).T, rtol=1e-7, atol=2e-9)
+
+
+class Ball:
+    """A plant in Python: it falls on the ground at zero, from which it bounces by half of its speed.
+
+    It touches where it would be below the ground half a step later.
+    """
+
+    def step(self, x, command, t, h):
+        after = np.where(x.x + 0.5 * h * x.v < 0.0, -0.5 * x.v, x.v)
+        return Line(x.x + 0.5 * h * (x.v + after), after, "ball")
+
+    def report(self, x):
+        return 2.0 * x.v
+
+
+@pytest.mark.parametrize("depth", [1e-1, 1e-4, 1e-6, -1e-6, -1e-1])
+def test_an_impact_has_the_derivative_of_what_touches_however_nearly(depth):
+    """By hand: x' = x + h (v + v') / 2, with v' = -v / 2 where the ball touches; the ground is within most steps."""
+    loop, state = made()
+    v = -2.0
+    loop = dataclasses.replace(loop, plant=Ball())
+    start = state._replace(truth=Line(np.array([-0.5 * H * v - depth]), np.array([v]), "ball"))
+    flight = LinearFlight(loop, start, lambda y: np.zeros((0, y.shape[1])), by_all=True)
+    passage = next(flight.passages(lambda k: False))
+    assert "plant.step" in flight.differenced and not flight.kinks
+    names = flight.names
+    rows = [list(passage.rows).index(i) for i, name in enumerate(names) if name in ("truth_x", "truth_v")]
+    columns = [list(passage.columns).index(i) for i, name in enumerate(names) if name in ("truth_x", "truth_v")]
+    e = -0.5 if depth > 0.0 else 1.0
+    expected = [[1.0, 0.5 * H * (1.0 + e)], [0.0, e]]
+    np.testing.assert_allclose(passage.A[np.ix_(rows, columns)], expected, atol=1e-7)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -18,7 +19,7 @@ from gnc.estimators import Mekf
 from gnc.models.states import AttitudeState
 from gnc.parts import PACKAGES, kinds
 from gnc.scenarios import cli
-from gnc.scenarios.missions.catalogue import schema
+from gnc.scenarios.missions.catalogue import new, schema
 from gnc.scenarios.missions.doubts import doubts
 from gnc.scenarios.missions.load import builtin, read, table_of
 from tests.scenarios.flights import same_bits
@@ -209,6 +210,15 @@ def test_a_module_without_a_mission_is_told_in_one_line(tmp_path):
     (tmp_path / "none.py").write_text("x = 3\n")
     with pytest.raises(InputError, match="give the module one mission"):
         read(str(tmp_path / "none.py"))
+
+
+@pytest.mark.parametrize("base", builtin())
+def test_what_new_writes_is_a_mission_of_any_base_also_with_its_comments_made_lines(base, tmp_path):
+    text = new("mine", base)
+    lines = [re.sub(r"^# (?=\[|[A-Za-z_]\w* = )", "", line) for line in text.splitlines()]
+    for name, written in (("mine.toml", text), ("all.toml", "\n".join(lines))):
+        (tmp_path / name).write_text(written)
+        assert read(str(tmp_path / name)).requirements == read(base).requirements
 
 
 def test_new_writes_a_file_that_flies_and_is_not_written_over(tmp_path, monkeypatch, capsys):

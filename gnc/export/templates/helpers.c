@@ -1,3 +1,18 @@
+static bool both(bool a, bool b)
+{
+    return a && b;
+}
+
+static bool either(bool a, bool b)
+{
+    return a || b;
+}
+
+static REAL chosen(bool test, REAL yes, REAL no)
+{
+    return test ? yes : no;
+}
+
 static void copy(int32_t n, const REAL from[], REAL to[])
 {
     for (int32_t i = 0; i < n; ++i) {

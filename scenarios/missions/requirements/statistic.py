@@ -98,8 +98,9 @@ class StatisticPart(RequirementPart):
             return [self._check(title, float("nan"), "")]
         if self.statistic.startswith("p"):
             allowed = 1.0 - 0.01 * float(self.statistic[1:])
-            value, note = float(beyond.sum() / count.sum()), f"share of time beyond the bound of {self.statistic}"
-            return [at_most(title, value, allowed, note)]
+            edges = " or ".join(f"{edge:g}" for edge in (self.at_least, self.at_most) if edge is not None)
+            note = f"value: share of time beyond {edges}"
+            return [at_most(title, float(beyond.sum() / count.sum()), allowed, note)]
         if self.statistic in ("max", "final"):
             return [self._check(title, float(alone[good].max()), "")]
         if self.statistic == "min":

@@ -294,3 +294,22 @@ def test_inside_a_kernel_repeat_is_refused_with_a_remedy():
 
     with pytest.raises(TypeError, match="write a for loop"):
         nested(np.ones(2))
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+@pytest.mark.parametrize("trials", [1, 3, 8, 13])
+def test_numbers_come_and_go_whatever_their_count_and_nothing_beside_them_is_touched(trials, size):
+    rng, steps = np.random.default_rng(size), 3
+    recorder = Recorder(trials)
+    x, u = recorder.state((size,)), recorder.timed((size,))
+    with recorder.recording():
+        program = recorder.program(list(x + u), list(x - u))
+    state, given = rng.normal(size=(trials, size)), rng.normal(size=(trials, steps, size))
+    kept = np.full((steps, trials, size + 5), 7.0)  # what comes out goes between others
+    expected, before = state.copy(), []
+    for k in range(steps):
+        before.append(expected - given[:, k])
+        expected = expected + given[:, k]
+    program.run(state, [of_trials(given)], steps, of_steps(kept[:, :, 2:-3]))
+    assert np.array_equal(state, expected) and np.array_equal(kept[:, :, 2:-3], before)
+    assert np.all(kept[:, :, :2] == 7.0) and np.all(kept[:, :, -3:] == 7.0)

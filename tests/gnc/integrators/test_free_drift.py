@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gnc import quaternion
+from gnc.batch import tangent
 from gnc.integrators import free_drift, qvi
 from gnc.integrators.free_drift import NODES, REACHES, kernels
 from gnc.integrators.principal import principal
@@ -213,6 +214,30 @@ def test_the_jacobian_of_a_slow_body_has_all_its_digits(rate):
     w, p = (np.cross(np.eye(3), x) for x in (K @ P, P))  # cross-product matrices
     series = h * K + h * h / 2 * (K @ (p @ K - w) - w @ K)
     np.testing.assert_allclose(B, series, rtol=0, atol=(rate * h) ** 2 + 4e-15)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("which", [0, 1], ids=["drift", "drift_jacobian"])
+def test_at_rest_motion_and_jacobian_have_the_derivatives_of_motions_nearby(which):
+    """Against central differences of bodies that move, whose error is of second order: 1e-10 of the size."""
+    kernel, h, eps = kernels(NODES[0])[which], 0.7, 1e-5
+    moments, axes = (x[0] for x in principal(J[None]))
+    for dP in np.eye(3):
+        twin = tangent(kernel, ["P_B"])
+        given = {
+            "q_IB": Q0,
+            "d_q_IB": np.zeros(4),
+            "P_B": np.zeros(3),
+            "moments": moments,
+            "axes": axes,
+            "h": h,
+            "d_P_B": dP,
+        }
+        made = twin(*[given[name] for name in twin.layout.names])
+        ends = [kernel(Q0, sign * eps * dP, moments, axes, h) for sign in (1.0, -1.0)]
+        for slope, up, down in zip(made[len(made) // 2 :], *ends, strict=True):
+            np.testing.assert_allclose(slope, (up - down) / (2.0 * eps), rtol=0, atol=1e-9)
+            assert np.abs(slope).max() > 0.1 * h
 
 
 # Torque

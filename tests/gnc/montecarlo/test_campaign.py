@@ -65,6 +65,12 @@ def test_worst_trials_are_those_with_the_largest_metric(flown, kept) -> None:
     assert flown[0].summary["worst"]["final"] == kept["trial"][order].tolist()
 
 
+def test_of_a_metric_whose_lowest_value_is_the_worst_the_lowest_come_first(tmp_path, kept) -> None:
+    walk = Walk(total=TRIALS, lost=LOST)
+    again = campaign.run(walk, CONFIGURATION, 1, TRIALS, tmp_path / "run", lowest=["final"])
+    assert again.summary["worst"]["final"] == kept["trial"][np.argsort(kept["final"], kind="stable")[:5]].tolist()
+
+
 def test_bands_are_percentiles_over_the_trials_at_each_time(flown, kept) -> None:
     with xr.open_dataset(flown[1] / "bands.nc") as bands:
         expected = np.percentile(kept["error"], bands["percent"].values, axis=0)

@@ -20,6 +20,11 @@ def test_wilson_is_scipys(k: int, n: int, confidence: float) -> None:
     assert math.isclose(found.hi, expected.high, rel_tol=1e-12)
 
 
+def test_wilson_of_none_begins_at_zero_and_of_all_ends_at_one() -> None:
+    for n in (1, 12, 37, 10000):
+        assert (statistics.wilson(0, n).lo, statistics.wilson(n, n).hi) == (0.0, 1.0)
+
+
 def test_wilson_of_nothing_is_everything() -> None:
     assert statistics.wilson(0, 0)[1:] == (0.0, 1.0)
 
@@ -63,8 +68,8 @@ def test_a_description_counts_only_what_there_is() -> None:
 
 def test_the_worst_trials_come_first_and_nan_never() -> None:
     values = np.array([1.0, 9.0, np.nan, 9.0, np.inf, 5.0])
-    assert statistics.worst(values, 3) == [1, 3, 5]
-    assert statistics.worst(values, 10) == [1, 3, 5, 0]
+    assert statistics.largest(values, 3) == [1, 3, 5]
+    assert statistics.largest(values, 10) == [1, 3, 5, 0]
 
 
 def test_a_sensitivity_is_the_rank_correlation_with_its_exact_chance() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray
 
+from gnc import quaternion
 from gnc.config.base import parse
 from gnc.errors import InputError
 from gnc.scenarios.logs.log_writer import write_log
@@ -86,6 +87,43 @@ def test_sensors_of_their_own_rates_and_tables_are_put_in_step(tmp_path):
     _, outcome = replayed(tmp_path / "log.h5", toml, tmp_path / "out")
     assert outcome["truth"]["rms_deg"] < 1.0
     assert outcome["estimates"] == len(t)
+
+
+@pytest.mark.parametrize("stated", ["", ", range = 171.8"])
+def test_a_gyro_at_the_end_of_its_range_costs_little_and_is_told(tmp_path, stated):
+    """At 3 rad/s of 4.8; without the peaks the error is 79 deg."""
+    m, turned = motion(seed=5, pace=3.0), np.array([0.0, 0.6, 0.0, 0.8])
+    w = np.clip(quaternion.inverse_rotate(turned, m.rows[:, 1:4]), -3.0, 3.0)
+    share = float((np.abs(w) >= 3.0).mean())
+    np.savez(
+        tmp_path / "log.npz",
+        moves=m.moves,
+        q=m.q_IB,
+        gyr=np.degrees(w),
+        acc=m.rows[:, 4:7] / 9.80665,
+        mag=m.rows[:, 7:],
+    )
+    toml = TOML.replace('"deg/s"', f'"deg/s", q_BS = {turned.tolist()}{stated}')
+    _, outcome = replayed(tmp_path / "log.npz", toml, tmp_path / "out")
+    assert share > 0.03
+    assert outcome["truth"]["rms_deg"] < 4.0
+    assert outcome["failures"] == []
+    (warning,) = outcome["warnings"]
+    assert warning.startswith("gyro: at the end of its range (171.")
+    assert f" in {100 * share:.2g} % of its numbers" in warning
+
+
+def test_many_short_gaps_cost_half_a_degree_and_add_no_estimate(tmp_path):
+    """30 times 0.2 s of 40 s of motion; held over the gaps, samples would cost 4 deg."""
+    m = motion(seed=6)
+    lost = (m.rows[:, :1] - np.linspace(11.0, 49.0, 30)) % 100.0 < 0.2
+    kept = ~lost.any(axis=1)
+    columns = {"t": m.rows[:, 0], "gyr": np.degrees(m.rows[:, 1:4]), "acc": m.rows[:, 4:7] / 9.80665}
+    columns |= {"mag": m.rows[:, 7:], "q": m.q_IB, "moves": m.moves}
+    np.savez(tmp_path / "log.npz", **{name: z[kept] for name, z in columns.items()})
+    _, outcome = replayed(tmp_path / "log.npz", TOML.replace("rate_hz = 200", 'time = "t"'), tmp_path / "out")
+    assert outcome["estimates"] == kept.sum() < 11_000
+    assert outcome["truth"]["rms_deg"] < 1.0
 
 
 def test_it_says_which_sensors_it_takes():

@@ -1,6 +1,7 @@
 """`gnc report` of a replay: the page says what the files say."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import xarray
 
 from gnc.scenarios import cli
 from gnc.scenarios.logs.log_writer import write_log
+from gnc.scenarios.replay import curves
 from gnc.scenarios.report import replay_page
 from tests.scenarios.replay import flights
 
@@ -43,6 +45,23 @@ def bodies(page):
 
 def series(page, title):
     return {s.name: s for plot in plots(page) if plot.title == title for s in plot.series}
+
+
+def test_while_a_sensor_is_silent_its_nis_is_neither_drawn_nor_bridged():
+    records = np.zeros(200, [("t", float), ("y", float, 3), ("nis", float), ("used", float)])
+    records["t"] = np.r_[0:100, 200:300]
+    records["nis"], records["used"] = np.repeat([2.0, 4.0], 100), 1.0
+    records["used"][150:] = 0.0  # refused
+    log = SimpleNamespace(
+        config=SimpleNamespace(filter=SimpleNamespace(gate_probability=1.0)), innovations={"s": records}
+    )
+    (plot,) = curves.nis(log)
+    band, mean, refused = plot.series
+    for when, value in ((plot.t < 95.0, 2.0), ((plot.t > 205.0) & (plot.t < 235.0), 4.0)):
+        np.testing.assert_array_equal(mean.y[when], value)
+    silent = (plot.t > 120.0) & (plot.t < 180.0) | (plot.t > 270.0)
+    assert silent.any() and np.isnan(mean.y[silent]).all() and np.isnan(band.upper[silent]).all()
+    assert np.isfinite(refused.y[plot.t > 270.0]).all() and np.isnan(refused.y[plot.t < 200.0]).all()
 
 
 def test_the_tables_account_for_the_data_and_the_scores(scored):

@@ -226,8 +226,25 @@ def test_nothing_is_wider_than_the_screen(browser_without_webgl, show: Callable,
     wide = Table("Wide", [f"column {k}" for k in range(9)], [[f"value-{k}" * 3 for k in range(9)]])
     size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": False}
     browser_without_webgl.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    driver = show(browser_without_webgl, replace(page, chapters=[*page.chapters, Chapter("More", "", [wide])]))
+    story = [*page.chapters, Chapter("More", "", [wide])]
+    takes = {"trial 0": story, "trial 7, worst " + "of a long name " * 9: story}
+    driver = show(browser_without_webgl, replace(page, takes=takes))
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
     cut = "return [...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
     assert driver.execute_script(cut) == 0
     browser_without_webgl.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_in_print_no_plot_is_cut_and_no_chapter_lies_on_another(browser, show: Callable, page: Page) -> None:
+    driver = show(browser, page)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    cut = """const right = (e) => e.getBoundingClientRect().right;
+    return [...document.querySelectorAll(".plot canvas")].map((e) => right(e.closest(".card")) - right(e))"""
+    assert len(rooms := driver.execute_script(cut)) == 3 and min(rooms) >= 0.0
+    edges = """return [...document.querySelectorAll(".chapter > *")].map((e) => e.getBoundingClientRect())
+    .map(({ top, bottom }) => [top, bottom])"""
+    tops, bottoms = np.array(driver.execute_script(edges)).T
+    assert (tops[1:] >= bottoms[:-1]).all()
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -4,12 +4,16 @@ One test for each guard against NaN in `panels.py`; each was seen to fail withou
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.report.panels import Panels, steep, varies
+from gnc.scenarios.plots import figure
+from gnc.scenarios.plots import panels as draw_panels
+from gnc.scenarios.report.panels import Panels, label_of, steep, varies
+from gnc.scenarios.report.plot import Plot, Series, Shade
 
 ERROR, WHEELS = "sat.pointing_error_deg", "sat.wheels.torque_Nm"
 
@@ -66,6 +70,21 @@ def test_the_limit_of_an_actuator_is_drawn_though_one_trial_is_lost(panels):
     torque.values[:] = np.nan
     (plot,) = named(panels.actuators(), torque.attrs["long_name"])
     assert not plot.bounds
+
+
+def test_arithmetic_of_signals_has_the_name_of_the_signal_and_the_unit_of_what_asks_it():
+    mission = Mission.like("rendezvous")
+    assert label_of(mission, "1000 * position_error_m") == "position error [mm]"
+    assert label_of(mission, "chaser.knowledge_error_deg") == "knowledge error [deg]"
+
+
+def test_a_figure_explains_each_shade_where_it_comes_first():
+    t, band = np.arange(3.0), [Shade("eclipse", [(0.0, 1.0)], "#667085")]
+    line = [Series("it", t)]
+    plots = [Plot("first", "t", "y", t, line), Plot("then", "t", "y", t, line, shades=band)]
+    drawn = figure(partial(draw_panels, title="", plots=plots))
+    texts = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in drawn.axes if axes.get_legend()]
+    assert ["eclipse" in words for words in texts] == [False, True]
 
 
 def test_an_event_that_never_happened_has_no_mark(panels):

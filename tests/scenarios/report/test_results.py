@@ -1,6 +1,9 @@
 """The pages that `gnc report` makes of real results."""
 
+import base64
+import gzip
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,13 +12,18 @@ import xarray
 from gnc import config as configuration
 from gnc import history
 from gnc.scenarios import cli
+from gnc.scenarios.missions import flight
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.report import results
+from gnc.scenarios.report import covariance_page, results
 from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.panels import Panels
 from tests.scenarios.report.test_browser import MOVED_PIXELS, pixels_changed_by_play
 
 SETTINGS = ("run.duration_s=40", "run.record_s=1", "requirements.lost.when=pointing_error_deg > 181")
+STORY = [
+    "Is the filter honest?", "What did the actuators do?", "Who causes the error?", "The flight",
+    "How are the trials distributed?"
+]  # fmt: skip
 SHORT = [argument for setting in SETTINGS for argument in ("--set", setting)]
 
 
@@ -37,6 +45,14 @@ def content(path):
     text = path.read_text()
     start = text.index('<script type="application/json" id="page">') + len('<script type="application/json" id="page">')
     return json.loads(text[start : text.index("</script>", start)])
+
+
+def numbers(folder, reference):
+    """What the viewer reads at a reference."""
+    text = (folder / "report.html").read_text()
+    start = text.index('id="data">') + len('id="data">')
+    data = gzip.decompress(base64.b64decode(text[start : text.index("</script>", start)]))
+    return np.frombuffer(data, "<f4", reference["length"], reference["offset"])
 
 
 def chapters(path, take=0):
@@ -100,16 +116,39 @@ def test_the_page_of_a_campaign_judges_all_trials_and_draws_the_worst_over_the_f
     assert len(names) >= 3 and all(trial in row for row in names if "mean of trials" not in row)
 
 
-def test_an_error_budget_that_lies_beside_is_told(flown, tmp_path):
-    import shutil
+def test_the_page_of_a_campaign_shows_the_flights_of_its_worst_trials(campaign):
+    assert cli.main(["report", str(campaign)]) == 0
+    page = content(campaign / "report.html")
+    names = [chapter["title"] for chapter in page["takes"][0]["chapters"]]
+    assert names[2:7] == STORY and not page["notes"]
+    mission = configuration.parse((campaign / "config.toml").read_text(), Mission, "config.toml")
+    worst = int(page["takes"][0]["name"].split(",")[0].removeprefix("trial "))
+    alone = flight.fly(mission, [worst]).recorded
+    (body,) = chapters(campaign / "report.html")["The flight"]["scene"]["bodies"]
+    np.testing.assert_array_equal(numbers(campaign, body["q"]), alone["sat.q_IB"].values[0].ravel().astype("<f4"))
 
+
+def test_trials_that_fly_otherwise_than_the_campaign_did_are_not_shown(campaign, tmp_path):
+    folder = tmp_path / "other"
+    shutil.copytree(campaign, folder)
+    text = (folder / "config.toml").read_text()
+    (folder / "config.toml").write_text(text.replace("sigma_nT = ", "sigma_nT = 1"))
+    assert cli.main(["report", str(folder)]) == 0
+    page, story = content(folder / "report.html"), chapters(folder / "report.html")
+    assert "differs from the campaign" in page["notes"][0] and "The flight" not in story and "Is it on target?" in story
+
+
+def test_an_error_budget_that_lies_beside_is_told(flown, tmp_path):
     folder = tmp_path / "with"
     shutil.copytree(flown, folder)
     t, axes = np.arange(5.0), ("time", "axis")
     found = {"sat.pointing_error_deg.sigma": (axes, np.tile([0.1, 0.2, 0.3], (5, 1)))}
     for source, variance in (("noise", 3.0), ("magnetometer bias", 7.0)):
         found[f"sat.pointing_error_deg.variance.{source}"] = (axes, np.full((5, 3), variance))
-    history.save(xarray.Dataset(found, {"time": t}), folder / "covariance.nc")
+    found["sat.pointing_error_deg.believed"] = (axes, np.full((5, 3), 0.2))
+    said = [[["requirements, predicted", ["requirement", "value"], [["sun", "0.5"]]]], ["not seen: gates"]]
+    run = xarray.Dataset(found, {"time": t}, {"told": json.dumps(said)})
+    history.save(run, folder / "covariance.nc")
     cli.main(["report", str(folder)])
     causes = chapters(folder / "report.html")["Who causes the error?"]
     (budget,) = [table for table in causes["tables"] if "budget" in table["title"]]
@@ -119,7 +158,12 @@ def test_an_error_budget_that_lies_beside_is_told(flown, tmp_path):
     ]
     (folder / "metrics.json").unlink()  # as gnc covariance leaves it, without a flight
     assert cli.main(["report", str(folder)]) == 0
-    assert list(chapters(folder / "report.html")) == ["Who causes the error?"]
+    met, large, causes, unseen = chapters(folder / "report.html").values()
+    assert met["tables"][0]["rows"][0][0] == "sun" and unseen["tables"][0]["rows"] == [["gates"]]
+    styles = {series["name"]: series["style"] for series in large["plots"][0]["series"]}
+    assert styles["x"] == "line" and styles["x, believed"] == "dashed"
+    drawn = covariance_page.budgets(run)[1][0].series  # the sources lie on one another
+    assert [(one.lower[0], one.upper[0]) for one in drawn] == [(0.0, pytest.approx(70.0)), (pytest.approx(70.0), 100.0)]
 
 
 def test_a_page_prints_as_pdf_where_there_is_a_browser(flown, monkeypatch, capsys):

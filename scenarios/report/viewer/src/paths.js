@@ -44,7 +44,8 @@ export function path({ title, x_label, y_label, lines, outlines }) {
   for (const { points } of outlines) {
     svg.append(shape("path", { d: `M${points.map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}`, class: "outline" }));
   }
-  const named = [...lines.map(({ name }) => name).filter((name) => !name.startsWith("_")), "others grey"];
+  const [own, others] = [lines.filter(({ name }) => !name.startsWith("_")), lines.some(({ name }) => name.startsWith("_"))];
+  const named = [...own.map(({ name }) => name), ...(others ? ["others grey"] : [])];
   const said = [...named, ...outlines.map(({ name }) => `${name} dashed`)].join(", ");
   const caption = document.createElement("p");
   Object.assign(caption, { className: "caption", textContent: said });

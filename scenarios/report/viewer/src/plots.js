@@ -5,6 +5,8 @@ import { locate } from "./interpolate.js";
 
 const PALETTE = ["#3e8bff", "#f2762e", "#1aa179", "#a56bf5", "#e5484d", "#0ea5b7", "#c99a06", "#e0569b"];
 const HEIGHT = 240;
+const PRINTED = 680; // of a page
+const WIDE_CARD = ".grid > :last-child:nth-child(odd)";
 const CLICK_PIXELS = 3; // more is a drag, which zooms
 
 export function plot(spec, player) {
@@ -22,6 +24,8 @@ export function plot(spec, player) {
   };
   draw(first(spec));
   new ResizeObserver(() => chart.setSize({ width: width(), height: HEIGHT })).observe(card);
+  addEventListener("beforeprint", () => chart.setSize({ width: card.matches(WIDE_CARD) ? PRINTED : PRINTED / 2 - 24, height: 220 }));
+  addEventListener("afterprint", () => chart.setSize({ width: width(), height: HEIGHT }));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
   return card;
 }
@@ -75,6 +79,23 @@ function shadesPlugin(shades) {
   return { hooks: { drawClear: draw } };
 }
 
+// The names of bounds stand on their lines, at the right; where two would touch, the lower one stands below its line.
+function boundsPlugin(bounds) {
+  const draw = ({ ctx, bbox, valToPos }) => {
+    const size = Math.round(11 * devicePixelRatio);
+    const marked = bounds.filter(({ name }) => !name.endsWith(" ")).map(({ name, value }) => [valToPos(value, "y", true), name]);
+    Object.assign(ctx, { font: `${size}px system-ui, sans-serif`, textAlign: "right", fillStyle: colour("--fail") });
+    let above = -Infinity;
+    for (const [y, name] of marked.sort(([a], [b]) => a - b)) {
+      if (!(y >= bbox.top && y <= bbox.top + bbox.height)) continue;
+      const room = y - Math.max(above, bbox.top) > 1.3 * size;
+      ctx.fillText(name, bbox.left + bbox.width - 4, room ? y - 0.35 * size : y + 1.1 * size);
+      above = y + (room ? 0 : 1.3 * size);
+    }
+  };
+  return { hooks: { draw } };
+}
+
 function options({ x_label, y_label, settled, bounds, shades }, scale, series, bands) {
   const levels = bounds.map(({ value }) => value);
   const whole = (_, low, high) => uPlot.rangeNum(Math.min(low, ...levels), Math.max(high, ...levels), 0.08, true);
@@ -90,7 +111,7 @@ function options({ x_label, y_label, settled, bounds, shades }, scale, series, b
     height: HEIGHT,
     series: [{ label: x_label, value: (_, t) => number(t) }, ...series],
     bands,
-    plugins: [shadesPlugin(shades)],
+    plugins: [shadesPlugin(shades), boundsPlugin(bounds)],
     scales: { x: { time: false }, y },
     axes: [
       { ...axis(x_label), labelSize: 22, size: 34 },

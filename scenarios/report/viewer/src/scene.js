@@ -58,7 +58,7 @@ export class SceneView {
     const reach = Math.max(...this.bodies.map((body) => body.path.radius), 2 * (this.#seat?.size ?? 0));
     const [target, radius] = this.#seat ? [new THREE.Vector3(), reach] : [this.centre, this.radius];
     this.controls.target.copy(target);
-    this.#camera.position.copy(target).addScaledVector(VIEW, 2.4 * radius);
+    this.#camera.position.copy(target).addScaledVector(VIEW, 3.1 * radius);
     this.controls.update();
     this.#show(this.player.t);
   }
@@ -128,7 +128,9 @@ export class SceneView {
       const length = Math.hypot(...spec.vector.subarray(k, k + 3));
       if (length > longest && length < Infinity) longest = length;
     }
-    return { spec, shape, longest, body: this.bodies.find(({ spec: { name } }) => name === spec.body) };
+    const body = this.bodies.find(({ spec: { name } }) => name === spec.body);
+    const reach = 1 + 0.09 * this.data.arrows.indexOf(spec); // where two point the same way, both tips are seen
+    return { spec, shape, longest, body, reach };
   }
 
   #show(t) {
@@ -171,6 +173,7 @@ export class SceneView {
     this.#camera.updateProjectionMatrix();
     for (const body of this.bodies) this.#scaleAxes(body);
     for (const item of this.arrows) this.#drawArrow(item);
+    this.#clearNames();
     const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
     this.renderer.setScissorTest(false);
     this.renderer.setViewport(0, 0, width, height);
@@ -187,14 +190,28 @@ export class SceneView {
     body.name.visible = body.group.visible && body.size < 3 * smallest; // on a large box it would hide the box
   }
 
-  #drawArrow({ shape, vector, longest, body }) {
+  // Hide a name that would lie on another one; the legend has them all.
+  #clearNames() {
+    const shown = [];
+    const { aspect, fov } = this.#camera;
+    const unit = 1 / Math.tan((fov * Math.PI) / 360); // a sprite's size as a share of half the height
+    for (const { name } of this.bodies.filter((body) => body.name.visible)) {
+      const { x, y } = name.getWorldPosition(new THREE.Vector3()).project(this.#camera);
+      const half = [(name.scale.x * unit) / aspect, name.scale.y * unit];
+      const touches = ([at, size]) => Math.abs(at[0] - x) < (size[0] + half[0]) / 2 && Math.abs(at[1] - y) < (size[1] + half[1]) / 2;
+      name.visible = !shown.some(touches);
+      if (name.visible) shown.push([[x, y], half]);
+    }
+  }
+
+  #drawArrow({ shape, vector, longest, body, reach }) {
     const length = vector.length() / longest;
     shape.visible = body.group.visible && length > 1e-3; // NaN is not
     if (!shape.visible) return;
     shape.position.copy(body.group.position);
     point(shape, vector);
     const thick = 1.4 * body.reach;
-    shape.scale.set(thick, thick * length, thick);
+    shape.scale.set(thick, thick * length * reach, thick);
   }
 
   #resize({ clientWidth, clientHeight }) {

@@ -1,6 +1,8 @@
 // Tables, with pass and fail in words as well as in colour; on a narrow screen every row becomes a list.
 import { element, section } from "./dom.js";
 
+const SHORT = 16; // letters that are not broken: a bound, a margin, an interval
+
 export function table({ title, columns, rows }) {
   const used = columns.map((_, k) => rows.some((row) => row[k] !== null && row[k] !== ""));
   const kept = (row) => row.filter((_, k) => used[k] || k === 0);
@@ -21,7 +23,10 @@ function cell(value, column) {
   else if (value?.number !== undefined) {
     node.className = "number";
     node.append(value.bar === undefined ? value.number : element("span", {}, value.number, bar(value.bar)));
-  } else node.append(value ?? "");
+  } else {
+    node.append(value ?? "");
+    if ((value ?? "").length <= SHORT) node.className = "short";
+  }
   return node;
 }
 
