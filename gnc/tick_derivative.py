@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from gnc.batch.tape import Tape
 from gnc.part_slopes import part_slopes
 from gnc.recorded_tick import Noise, Recording, discover
 from gnc.trees import leaves
-
-if TYPE_CHECKING:
-    pass
 
 Slopes = Callable[[Input], np.ndarray | None]
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters

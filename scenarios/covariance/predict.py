@@ -8,7 +8,7 @@ software keeps what it believes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from gnc.scenarios.missions.verdict import judge
 from gnc.typing import Array
 
 SCALE = 0.05  # by which a source is made larger and smaller
+GROUPS = 20  # of trials, by which the error of a percentile is told
 DRAWS = 400  # Gaussian numbers at every time
 PROPORTIONAL = 3e-3  # by which the effect of a number that is 1 % larger may miss 1 %
 PERCENTILE = re.compile(r"p\d")
@@ -33,6 +34,7 @@ class Prediction(NamedTuple):
 
     name: str
     value: float  # of all sampled trials together
+    error: float  # one sigma of a percentile, by the trials without noise that there are; NaN: not known
     bound: str
     probability: float  # that a trial by itself meets it
     interval: tuple[float, float]  # 95 % of that, by sampling
@@ -61,19 +63,27 @@ def predictions(lincov: Covariance, derivatives: bool = True) -> tuple[list[Pred
         window = lincov.windows.get(name)
         asked = bool(bounds) and getattr(part, "per_trial", True) and name in verdict.per_trial
         value = verdict.metrics.get(name, float("nan"))
-        budget, slopes = {}, {}
+        budget, slopes, spread = {}, {}, float("nan")
         if window is not None and isinstance(part, StatisticPart):
             own = lincov.within(window, window.signals[0])
             budget = own.budget(window.signals[0], window.times)
             plain = part.signal in (window.signals[0], window.signals[0].split(".")[-1])
             if plain and PERCENTILE.match(part.statistic):
                 mixed = lincov.mixture(window, window.signals[0])
-                value = statistic(part.statistic)(np.linalg.norm(mixed, axis=1)) if len(mixed) else value
+                if len(mixed) >= GROUPS:
+                    value, spread = _jackknifed(statistic(part.statistic), np.linalg.norm(mixed, axis=1))
             slopes = _derivatives(own, part, window, numbers, value)
         asked &= bool(np.isfinite(value))
         share, low, high = wilson(good, n) if asked else (np.nan, np.nan, np.nan)
-        told.append(Prediction(name, value, " and ".join(bounds), share, (low, high), budget, slopes))
+        told.append(Prediction(name, value, spread, " and ".join(bounds), share, (low, high), budget, slopes))
     return told, left
+
+
+def _jackknifed(of: Callable[[Array], float], values: Array) -> tuple[float, float]:
+    """Return a statistic of values, trial by trial, and its standard error by leaving groups of trials out."""
+    groups = np.array_split(values, GROUPS)
+    left = np.array([of(np.concatenate(groups[:i] + groups[i + 1 :])) for i in range(GROUPS)])
+    return of(values), float(np.sqrt((GROUPS - 1.0) * np.square(left - left.mean()).mean()))
 
 
 def _derivatives(

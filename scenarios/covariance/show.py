@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDE = 50.0  # largest sigma over the median, above which the axis is logarithmic
+PREDICTED = ("requirement", "value", "standard error", "bound", "probability that a trial meets it")
 IMPROVE = ("requirement", "number of the file", "is", "derivative", "relative")
 BLIND = (
     "saturated actuators, gates and lost trials beyond the nominal flights: linear analysis does not see them",
@@ -108,7 +109,7 @@ def outcome(
 ) -> Outcome:
     """Return the outcome for people."""
     rows = [(f"{r['time_s']:g}", r["signal"], _cells(r["sigma"]), _cells(r["believed"])) for r in sigmas(lincov, times)]
-    met = [(p.name, f"{p.value:.4g}", p.bound, _share(p)) for p in told]
+    met = [(p.name, f"{p.value:.4g}", _cells(p.error), p.bound, _share(p)) for p in told]
     sources = list(dict.fromkeys(s for p in told for s in p.budget))
     shares = [(p.name, *(f"{p.budget[s]:.1f}" for s in sources)) for p in told if p.budget]
     first = [
@@ -123,7 +124,7 @@ def outcome(
     title = f"{lincov.mission.name}: sigma by typical flights, {len(lincov.flights)} of them, seed {lincov.seed}"
     tables: list[tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]] = [
         (title, ("t [s]", "signal", "sigma", "believed"), rows),
-        ("requirements, predicted", ("requirement", "value", "bound", "probability that a trial meets it"), met),
+        ("requirements, predicted", PREDICTED, met),
         ("share of the variance [%]", ("requirement", *sources), shares),
         ("what to improve first (truth alone)", IMPROVE, first),
         ("linearity: by how much +-1 sigma misses, over total sigma", ("draw", "miss"), misses),
@@ -143,7 +144,7 @@ def show(told: Outcome) -> None:
 
 
 def _cells(x: Any) -> str:
-    return " ".join(f"{v:.4g}" for v in np.atleast_1d(x)) if x is not None else ""
+    return "" if x is None or np.isnan(x).all() else " ".join(f"{v:.4g}" for v in np.atleast_1d(x))
 
 
 def _share(p: Prediction) -> str:

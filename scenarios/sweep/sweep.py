@@ -28,6 +28,8 @@ from gnc.files import read_json, replacing
 from gnc.montecarlo import identity
 from gnc.scenarios.covariance.analysis import covariance, mapping
 from gnc.scenarios.covariance.predict import predictions
+from gnc.scenarios.missions.build import prepare
+from gnc.scenarios.missions.dispersal import Group
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.run import make_directory, try_directory
 from gnc.scenarios.trials import MissionFlight
@@ -46,6 +48,7 @@ class Axis:
     keys: tuple[str, ...]
     values: tuple[Any, ...]  # numbers, or words
     ends: tuple[float, float] | None = None  # of a range, for Latin hypercubes
+    log: bool = False  # whether the range has equal ratios
 
     @classmethod
     def of(cls, text: str, mission: Mission) -> Axis:
@@ -71,7 +74,7 @@ class Axis:
             what = f"low below high, 2 to {MOST} values"
             raise InputError(f"--over {text!r}: a range is LOW:HIGH[:COUNT[:log]], {what}")
         spaced = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
-        return cls(pattern, keys, tuple(spaced.tolist()), (low, high))
+        return cls(pattern, keys, tuple(spaced.tolist()), (low, high), log)
 
     def settings(self, value: Any) -> list[str]:
         """Return what sets all fields to a value."""
@@ -104,8 +107,13 @@ def points(axes: Sequence[Axis], latin: int = 0, seed: int = 0) -> list[tuple[An
 
     if any(axis.ends is None for axis in axes):
         raise InputError("--latin: takes ranges, such as --over law.gain=0.1:10")
-    low, high = np.array([axis.ends for axis in axes]).T
-    return [tuple(x) for x in (low + (high - low) * qmc.LatinHypercube(len(axes), rng=seed).random(latin)).tolist()]
+    parts = qmc.LatinHypercube(len(axes), rng=seed).random(latin).T
+    columns = [
+        low * (high / low) ** part if axis.log else low + (high - low) * part
+        for axis, part in zip(axes, parts, strict=True)
+        for low, high in [axis.ends or (0.0, 0.0)]
+    ]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 @dataclass(frozen=True)
@@ -173,4 +181,7 @@ def outcomes(
 def built(mission: Mission, axes: Sequence[Axis], chosen: Sequence[tuple[Any, ...]]) -> list[Mission]:
     """Return the mission of every point, so that bad input shows itself before anything flies."""
     settings = [[s for axis, v in zip(axes, point, strict=True) for s in axis.settings(v)] for point in chosen]
-    return [override(mission, one) for one in settings]
+    missions = [override(mission, one) for one in settings]
+    for one in missions:  # periods show themselves when parts are put together
+        prepare(Group(one, one, np.arange(1), {}), one.run.seed)
+    return missions

@@ -15,9 +15,10 @@ from gnc.scenarios.cli import main
 from gnc.scenarios.covariance import rare
 from gnc.scenarios.covariance.analysis import covariance
 from gnc.scenarios.covariance.directions import TypicalFlight, _start
-from gnc.scenarios.covariance.predict import predictions
+from gnc.scenarios.covariance.predict import _jackknifed, predictions
 from gnc.scenarios.covariance.propagate import _Spreading, _with_walks, linear_covariance
 from gnc.scenarios.missions.load import builtin, read
+from gnc.scenarios.missions.requirements.statistic import statistic
 from gnc.scenarios.sweep.sweep import Axis, points
 
 pytestmark = pytest.mark.jit
@@ -161,6 +162,14 @@ def test_a_percentile_is_that_of_trials_with_all_noise_that_they_may_have(found)
     assert mixed == pytest.approx(quiet + noise.trace(axis1=1, axis2=2).mean(), rel=0.03)
 
 
+def test_the_error_of_a_percentile_is_its_scatter_over_repetitions():
+    """Trials of different sizes; the scatter of 300 repetitions is known to 4 % (one sigma): 20 % is 5 of that."""
+    rng, of = np.random.default_rng(3), statistic("p99.7")
+    size = np.exp(0.4 * rng.standard_normal((300, 400, 1)))
+    told = np.array([_jackknifed(of, (one * rng.standard_normal((400, 50))).ravel()) for one in size])
+    assert np.sqrt(np.square(told[:, 1]).mean()) == pytest.approx(told[:, 0].std(), rel=0.2)
+
+
 def test_a_derivative_is_that_of_a_sensor_made_better(found):
     predicted = {p.name: p for p in predictions(found)[0]}
     told = predicted["sun_p997_deg"]
@@ -231,6 +240,8 @@ def test_axes_take_fractions_ranges_and_patterns():
     log = Axis.of("craft.sat.sensors.sun_sensor.sigma_deg=0.1:10:3:log", mission)
     np.testing.assert_allclose(log.values, [0.1, 1.0, 10.0])
     assert len(points([axis, log])) == 6 and len(points([log], latin=5)) == 5
+    drawn = np.array(points([log], latin=40))[:, 0]  # as many below as above the geometric mean
+    assert np.count_nonzero(drawn < 1.0) == 20 and drawn.min() > 0.1 and drawn.max() < 10.0
     for wrong in ("nothing=1", "sensors.*.rate_hz", "sensors.*.rate_hz=2:1"):
         with pytest.raises(InputError, match="--over"):
             Axis.of(wrong, mission)
@@ -260,9 +271,10 @@ def test_a_requirement_that_does_not_do_is_one_line_before_anything_flies(option
     assert not (tmp_path / "out").exists()
 
 
-def test_a_sweep_over_values_that_do_not_fit_leaves_nothing(tmp_path, capsys) -> None:
+@pytest.mark.parametrize("values", ["a,b", "1,1.5"])  # a period of 0.667 s is no whole number of steps
+def test_a_sweep_over_values_that_do_not_fit_leaves_nothing(values, tmp_path, capsys) -> None:
     out = tmp_path / "out"
-    assert main(["sweep", "pointing", "--over", "sensors.*.rate_hz=a,b", "--out", str(out)]) == 2
+    assert main(["sweep", "pointing", "--over", f"sensors.*.rate_hz={values}", "--out", str(out)]) == 2
     assert capsys.readouterr().err.count("\n") == 1 and not out.exists()
 
 

@@ -293,6 +293,9 @@ def test_missions_parts_beliefs_and_verdicts_show_as_tables_whose_text_is_escape
         html = shown._repr_html_()
         assert html.count("<table>") == html.count("</table>") == 1 and "<script>" not in html
         assert len(repr(shown)) < 2000
+    sensor = mission.craft["body"].sensors["direction_1"]
+    assert "<td" in sensor._repr_html_() and "Noise of each component, as an angle" in sensor._repr_html_()
+    assert "sigma_deg=" not in repr(sensor) and "rate_hz=0.1" in repr(sensor)  # what is as always is not told
     assert "NEES" in flight._repr_html_() and "1 sigma" in belief._repr_html_()
     assert len(flight.plot("nees").axes) == 1 and len(flight.plot("knowledge_error_deg", trial=1).axes) == 3
     with pytest.raises(InputError, match="not among the trials flown"):
