@@ -159,7 +159,7 @@ class GyroRecorder(LogRecorder):
         first = 3
         for extra in mekf.extras:  # of biases and tilts of sensors replay has this one
             if type(extra) is SensorBias and isinstance(extra.of, Magnetometer):
-                chosen["magnetometer_walk"] = float(np.sqrt(one(extra.walk, 0)))
+                chosen["magnetometer_walk"] = float(np.sqrt(one(extra.walk, 1)[0]))
                 start["sigma_magnetometer_T"] = float(sigma[first])
             first += extra.size
         return {

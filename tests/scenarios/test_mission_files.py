@@ -242,9 +242,14 @@ def test_all_drawn_numbers_of_a_trial_are_its_own():
         ("craft.sat.size_m=[100,200,300]", "kg/m^3"),
         ("craft.sat.J_kgm2=[[220,0,0],[0,190,0],[0,0,130]]", "kg/m^3"),
         ("craft.sat.mass_kg=1", "up to 3 is possible"),
+        ("craft.sat.sensors.magnetometer.sigma_nT=1e-7", "sensors.magnetometer.sigma_nT: 1e-07 is hardly meant"),
+        (
+            "craft.sat.actuators.wheels.fixed_start_Nms=[0, 0, 0, -3e-9]",
+            "fixed_start_Nms: 3e-09 is hardly meant",
+        ),
     ],
 )
-def test_an_inertia_that_does_not_fit_the_box_is_doubted(setting, says):
+def test_an_inertia_that_does_not_fit_the_box_or_a_number_in_other_units_is_doubted(setting, says):
     assert says in doubts(read("pointing", [setting]))[0] and not doubts(read("pointing", ["craft.sat.mass_kg=20"]))
 
 
