@@ -87,7 +87,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError("engine: dask is not installed; install the extra, as in pip install 'gnc[cluster]'") from None
+        raise InputError("engine: Dask is not installed: pip install distributed") from None
     return distributed
 
 

@@ -43,7 +43,7 @@ def _parquet(table: Results, path: Path) -> None:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise InputError("export: Parquet needs pyarrow; install the extra, as in pip install 'gnc[logs]'") from None
+        raise InputError("export: Parquet needs pyarrow: pip install pyarrow") from None
     pyarrow.parquet.write_table(pyarrow.table({name: values.tolist() for name, values in table.items()}), path)
 
 

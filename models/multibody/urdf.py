@@ -51,7 +51,7 @@ def _robot(text: str, name: str) -> Any:
         from urdf_parser_py.urdf import URDF
         from urdf_parser_py.xml_reflection.core import ParseError
     except ImportError:
-        raise InputError("urdf: reading URDF needs urdf_parser_py; install it with: pip install 'gnc[urdf]'") from None
+        raise InputError("urdf: reading URDF needs urdf_parser_py: pip install urdf_parser_py") from None
     try:
         return URDF.from_xml_string(text)
     except (XmlError, ParseError, ValueError, TypeError) as error:

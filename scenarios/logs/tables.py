@@ -113,4 +113,4 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 def missing(package: str) -> InputError:
     """Return the error for a package that is not installed."""
-    return InputError(f"logs in this format need {package}: pip install gnc[logs]")
+    return InputError(f"logs in this format need {package}: pip install {package}")

@@ -37,7 +37,7 @@ class Records:
     def __init__(self, path: Path, shapes: Shapes, attributes: Mapping[str, str], csv: bool | None) -> None:
         known = find_spec("pyarrow") is not None
         if csv and not known:
-            raise InputError("output.csv needs pyarrow: pip install gnc[logs], or set it to false")
+            raise InputError("output.csv needs pyarrow: pip install pyarrow, or set it to false")
         self.path, self.count, self._csv = path, 0, csv if known else False
         self.dtype = np.dtype([(name, ">f8", shape) for name, shape in shapes.items()])
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

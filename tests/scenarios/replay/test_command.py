@@ -189,7 +189,7 @@ def test_a_package_that_is_not_installed_is_one_line_with_the_remedy(package, su
     write_log(tmp_path / f"log{suffix}", {"": flights.gyro_flight(5).columns})
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, "gnc.scenarios.logs.arrow_tables", raising=False)
-    assert f"need {package}: pip install gnc[logs]" in refused(tmp_path / f"log{suffix}", log[1], tmp_path)
+    assert f"need {package}: pip install {package}" in refused(tmp_path / f"log{suffix}", log[1], tmp_path)
 
 
 def test_a_log_in_which_no_sensor_measured_is_one_line(tmp_path):
