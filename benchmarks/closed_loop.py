@@ -82,23 +82,26 @@ def _one() -> Iterator[Row]:
     if theirs is not None:
         yield Row("Basilisk's attitude feedback, no filter, N = 1", "Basilisk", 1e6 * theirs, "us per step")
     for name, step in ours.items():
-        target = ">= 1x" if "MEKF" in name and "tick" not in name else ""
+        target = ">= 4x" if name == "the same on MEKF, default" else ""
         yield Row(f"{name}, N = 1", "gnc", 1e6 * step, "us per step", *_ratio(theirs, step), target)
 
 
 def _own_law() -> Iterator[Row]:
     """A user's law in plain NumPy on the MEKF: the time of everything but the law itself."""
-    ready = attitude_loop.with_filter(1, ONE_S)
-    law = attitude_loop.PlainFeedback(ready.loop.controller.law.read)
-    loop = replace(ready.loop, controller=replace(ready.loop.controller, law=law))
-    flown = loop.fly(ready.truth, ready.belief, None)
-    assert flown.uncompiled.startswith("controller"), flown.uncompiled
-    calls: Calls = {"loop": lambda: loop.fly(ready.truth, ready.belief, None)}
+    calls: Calls = {}
+    for method in ("vi4", "default"):
+        ready = attitude_loop.with_filter(1, ONE_S, method)
+        law = attitude_loop.PlainFeedback(ready.loop.controller.law.read)
+        loop = replace(ready.loop, controller=replace(ready.loop.controller, law=law))
+        flown = loop.fly(ready.truth, ready.belief, None)
+        assert flown.uncompiled.startswith("controller"), flown.uncompiled
+        calls[method] = functools.partial(loop.fly, ready.truth, ready.belief, None)
+    calls["law"] = lambda: law.command(flown.belief, None, 0.0, None)
     ours, theirs = _per_step(calls, ONE_S)
-    own = interleaved({"law": lambda: law.command(flown.belief, None, 0.0, None)})["law"]
-    case = "the same on MEKF, vi4, law in plain NumPy, its own time set aside, N = 1"
-    step = ours["loop"] - own
-    yield Row(case, "gnc", 1e6 * step, "us per step", *_ratio(theirs, step), ">= 1.3x")
+    own = ours.pop("law") * ONE_S / H_S  # of one call
+    for method, step in ours.items():
+        case = f"the same on MEKF, {method}, law in plain NumPy, its own time set aside, N = 1"
+        yield Row(case, "gnc", 1e6 * (step - own), "us per step", *_ratio(theirs, step - own), ">= 1.3x")
 
 
 def _many() -> Iterator[Row]:
@@ -110,6 +113,7 @@ def _many() -> Iterator[Row]:
         yield Row("Basilisk, a trial built and flown", "Basilisk", 1e-3 * STEPS / _fresh_trial(), unit)
     for name, step in ours.items():
         each, target = step / MANY, "" if "MEKF" in name or "tick" in name else ">= 90x"
+        target = ">= 40x" if name == "the same on MEKF, default" else target
         yield Row(f"{name}, N = {MANY}", "gnc", 1e-3 / each, unit, *_ratio(theirs, each), target)
 
 

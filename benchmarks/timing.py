@@ -1,4 +1,7 @@
-"""Timing that two noisy cores cannot spoil: candidates take turns in one run, and the best of many rounds counts."""
+"""Timing that two noisy cores cannot spoil: candidates take turns in one run, and the best of many rounds counts.
+
+Times are CPU times of this process, which other programs disturb least.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Row:
 
 
 def interleaved(candidates: dict[str, Callable[[], object]], seconds: float = 0.6) -> dict[str, float]:
-    """Return the best time of one call of each candidate [s]; slow ones run at least five times."""
+    """Return the best CPU time of one call of each candidate [s]; slow ones run at least five times."""
     for call in candidates.values():
         call()  # compiles, fills caches
     best = dict.fromkeys(candidates, float("inf"))
@@ -38,10 +41,10 @@ def _few(call: Callable[[], object], expected_s: float) -> float:
 
     A short one is called once before, so that it does not pay for the memory its competitor has displaced.
     """
-    calls = max(1, min(1000, int(5e-5 / expected_s))) if expected_s < 1e-3 else 1
+    calls = max(1, min(1000, int(1e-4 / expected_s))) if expected_s < 1e-3 else 1
     if expected_s < 1e-3:
         call()
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(calls):
         call()
-    return (time.perf_counter() - start) / calls
+    return (time.process_time() - start) / calls

@@ -21,6 +21,7 @@ from gnc.controllers.margins import Margins, margins
 from gnc.errors import InputError
 
 Array = Any
+SETTLES = 1e-9  # by how much the largest pole is inside the unit circle at least: errors halve in 1e9 steps
 
 
 class Design(NamedTuple):
@@ -72,8 +73,19 @@ def design(F: Array, G: Array, h: float, Q: Array, R: Array) -> Design:
     F, G = np.broadcast_to(F, (*lead, *F.shape[-2:])), np.broadcast_to(G, (*lead, *G.shape[-2:]))
     K, S = np.empty((*lead, *R.shape[:1], *Q.shape[:1])), np.empty((*lead, *Q.shape))
     for trial in np.ndindex(lead):
-        K[trial], S[trial], _ = control.dlqr(F[trial], G[trial], h * Q, h * R, method="scipy")
+        K[trial], S[trial] = _gains(F[trial], G[trial], h * Q, h * R)
     return Design(K, S, F, G, h)
+
+
+def _gains(F: Array, G: Array, Q: Array, R: Array) -> tuple[Array, Array]:
+    """Return gains and cost of one design, or refuse what has none, or one that brings nothing to rest."""
+    try:
+        K, S, poles = control.dlqr(F, G, Q, R, method="scipy")
+    except (ValueError, np.linalg.LinAlgError) as error:
+        raise InputError(f"design: Riccati's equation has no solution for these numbers ({error})") from None
+    if not (largest := np.abs(poles).max()) < 1.0 - SETTLES:
+        raise InputError(f"design: largest pole {largest:.10g}, so errors stay: weight all states, or change the step")
+    return K, S
 
 
 def lqr_along(body: Any, x_R: Any, u_R: Array, h: float, Q: Array, R: Array, S_end: Array | None = None) -> Design:

@@ -32,6 +32,7 @@ Kind = Literal["white", "damped", "singer"]
 
 SIZE = 18
 EYE = np.eye(3)
+SWIFT = 10.0  # [rad/s], [m/s] that a body may have when the log begins
 AGREEING = 2  # refused measurements in a row that are believed: an outlier comes alone
 
 
@@ -108,10 +109,12 @@ class MotionFilter:
         for k, models in ((12, self.turning), (15, self.moving)):
             steady = [m.psd * m.tau / 2.0 if m.kind == "singer" else 0.0 for m in models]
             whole[k : k + 3, k : k + 3] = max(steady) * EYE
-        parts = np.asarray(dq_IB, float), np.asarray(chi_B, float), np.zeros(6), whole
+        swift = np.diag(np.repeat([0.0, SWIFT**2, 0.0], 6))  # the rates, which no pose has told yet
+        parts = np.asarray(dq_IB, float), np.asarray(chi_B, float), np.zeros(6), whole, swift
         stacked = [np.broadcast_to(p, (n, *p.shape)).copy() if n > 1 else p for p in parts]
         lead = (n,) if n > 1 else ()
-        return MotionBelief(*[*stacked, np.zeros(lead), np.zeros(lead)])
+        pose, chi, alpha, C, slack = stacked
+        return MotionBelief(pose, chi, alpha, C, np.zeros(lead), np.zeros(lead), slack)
 
     def predict(self, belief: MotionBelief, h: float) -> MotionBelief:
         """Move over h."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-LONGEST = 60  # characters of a cell
+LONGEST = 110  # characters of a cell
 EDGE = ' style="text-align:left;vertical-align:top"'
 
 

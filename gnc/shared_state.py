@@ -6,6 +6,7 @@ floating-point errors. It is looked at before and after each flight; what was ch
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import math
 import os
@@ -130,6 +131,7 @@ def watch() -> None:
     """Remember, before a user's code first runs, what it could change; do not let it end the process unnoticed."""
     if not _users:
         os._exit = _refuse_to_end  # type: ignore[assignment]
+        atexit.register = _refuse_to_register  # type: ignore[assignment]
         _users.append(AN_OWN_PART)
         for shared in _watching:
             shared.look()
@@ -174,3 +176,12 @@ def _refuse_to_end(code: int, _end: Callable[[int], Any] = os._exit) -> None:
     if is_user(frame) or not is_ours(frame):
         raise SystemExit(f"os._exit({code})")
     _end(code)
+
+
+def _refuse_to_register(
+    function: Callable[..., Any], *args: Any, _register: Callable[..., Any] = atexit.register, **options: Any
+) -> Any:
+    """Do what atexit.register does, unless a user's code asks for it: that may change the exit code of a command."""
+    if is_user(sys._getframe(1)):
+        raise RuntimeError("atexit.register: gnc ends by itself; close what is open before the flight ends")
+    return _register(function, *args, **options)

@@ -1,4 +1,4 @@
-"""Small things that figures share."""
+"""Drawing that all figures share: descriptions of plots, legends, errors over time, and the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a flight of a mission leaves: configuration, signals, metrics, figures; and how it is told."""
+"""The results of a flight: configuration, signals, metrics and figures on disk, and its tables on the screen."""
 
 from __future__ import annotations
 

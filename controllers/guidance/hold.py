@@ -18,8 +18,8 @@ from gnc.models.known import Known
 from gnc.typing import Array
 
 SIGNALS = {
-    "hold_error_m": Signal("m", "true position from where it is to be held"),
-    "hold_error_deg": Signal("deg", "true attitude from where it is to be held"),
+    "hold_error_m": Signal("m", "true position from where it is held; NaN while it is braked", partial=True),
+    "hold_error_deg": Signal("deg", "true attitude from where it is held; NaN while it is braked", partial=True),
 }
 
 
@@ -49,24 +49,30 @@ class HoldGuidance:
         return PoseReference(dq_IH), HoldMemory(dq_IH, 1.0 + 0.0 * memory.begun)
 
     def observe(self, view: View) -> Mapping[str, Array]:
-        """Return how far the body truly is from where it is to be held."""
-        far, turned = _away(view.wanted, view.truth[view.craft].dq_IB)
+        """Return how far the body truly is from where it is held; one that still moves has no such place."""
+        truth = view.truth[view.craft]
+        far, turned = _away(view.wanted, truth.dq_IB, truth.chi_B, self._slow)
         return {"hold_error_m": far, "hold_error_deg": np.degrees(turned)}
+
+
+def _is_slow(chi_B, slow):
+    """Tell whether a body turns and moves no faster than this."""
+    rate, speed = (np.sqrt(v @ v) for v in (chi_B[:3], chi_B[3:]))
+    return (rate <= slow[0]) & (speed <= slow[1])
 
 
 @batched("(8),(6),(8),(),(2)->(8)")
 def _held(dq_IB, chi_B, dq_IH, begun, slow):
     """Return where to hold: here, until the body is slow."""
-    rate, speed = (np.sqrt(v @ v) for v in (chi_B[:3], chi_B[3:]))
-    return where((begun > 0.0) & (rate <= slow[0]) & (speed <= slow[1]), dq_IH, dq_IB)
+    return where((begun > 0.0) & _is_slow(chi_B, slow), dq_IH, dq_IB)
 
 
-@batched("(8),(8)->(),()")
-def _away(dq_1, dq_2):
-    """Return distance and angle between two poses."""
-    q, r = dual_quaternion.to_pose(dual_quaternion.mul(dual_quaternion.conj(dq_1), dq_2))
-    turn = quaternion.log(q)
-    return np.sqrt(r @ r), np.sqrt(turn @ turn)
+@batched("(8),(8),(6),(2)->(),()")
+def _away(dq_IH, dq_IB, chi_B, slow):
+    """Return distance and angle from where a body is held, NaN of one that is not slow."""
+    q, r = dual_quaternion.to_pose(dual_quaternion.mul(dual_quaternion.conj(dq_IH), dq_IB))
+    turn, held = quaternion.log(q), _is_slow(chi_B, slow)
+    return where(held, np.sqrt(r @ r), np.nan), where(held, np.sqrt(turn @ turn), np.nan)
 
 
 class HoldPart(GuidancePart):

@@ -1,1 +1,1 @@
-"""Detection of failures and what is done about them, as parts of a mission."""
+"""Failure detection, isolation and recovery (FDIR), as parts of a mission."""

@@ -68,7 +68,7 @@ class AttitudeNavigation:
         if self.slewing is None:
             return moved
         rates = self.filter.state(belief).w_B, self.filter.state(moved).w_B
-        return moved._replace(C=_slewed(np.shape(moved.C)[-1])(moved.C, *rates, self.slewing))
+        return moved._replace(C=slewed_by(np.shape(moved.C)[-1])(moved.C, *rates, self.slewing))
 
     def update(self, belief: Any, name: str, measurement: Any, t: Any) -> tuple[Any, Any]:
         """Correct with a measurement."""
@@ -100,7 +100,7 @@ class AttitudeNavigation:
 
 
 @functools.cache
-def _slewed(n: int) -> Kernel:
+def slewed_by(n: int) -> Kernel:
     """Return the kernel that lets a covariance of n errors grow where a body of unsure inertia turns faster or slower.
 
     The momentum is off by dJ w, and in a turn that begins or ends by something else than before: its variance grows by

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from gnc.batch.layout import starts
@@ -41,6 +42,7 @@ class _Step:
         self.places: dict[int, Place] = {}  # of entries that are in memory
         self.loaded: set[int] = set()
         self.last_use: dict[int, int] = {}  # of entries
+        self.users: dict[int, list[int]] = defaultdict(list)  # of entries, in their order
         self.made = self.moved = 0
         self._names = (f"%p{i}" for i in itertools.count())
 
@@ -48,8 +50,11 @@ class _Step:
         needed = self.tape.needed(results)
         for index in sorted(needed):
             entry = self.tape.entries[index]
-            self.last_use |= dict.fromkeys(() if entry.op == "input" else entry.operands, index)
-        self.last_use |= dict.fromkeys(results, len(self.tape.entries))
+            for operand in () if entry.op == "input" else entry.operands:
+                self.users[operand].append(index)
+        for index in results:
+            self.users[index].append(len(self.tape.entries))
+        self.last_use = {index: users[-1] for index, users in self.users.items()}
         body = [*self._body(needed), *self._results(results, outs)]
         most = max(self.moved, *(call.kernel.layout.inputs + 1 for call in self.tape.calls), 0)
         scratch, scratch_back = room("%scratch", most, self.width)
@@ -72,6 +77,8 @@ class _Step:
     def _body(self, needed: set[int]) -> Iterator[str]:
         for index in sorted(needed):
             entry = self.tape.entries[index]
+            if index in self.places:  # chosen beside a masked call
+                continue
             if entry.op == "input":
                 self.places[index] = self.ins[entry.operands[0]]
             elif entry.op == "call":
@@ -86,20 +93,66 @@ class _Step:
                 yield f"  %v{index} = {instruction(self.tape, entry, self.width)}"
 
     def _masked_call(self, index: int, entry: Entry) -> Iterator[str]:
-        """Call a kernel if the test holds in any lane; leave zeros if not."""
-        first, call = self.made, [*self._call(index, entry)]
+        """Call a kernel if the test holds in any lane.
+
+        Results of which each is only chosen from, by that test, are chosen here, so that nothing is if there is no
+        call; the places of other results get zeros then.
+        """
+        first, call, chosen = self.made, [*self._call(index, entry)], self._chosen(index, entry)
         test = f"<{self.width} x i1> {value_of(self.tape, entry.operands[-1], self.width)}"
         yield f"  %any{index} = call i1 @llvm.vector.reduce.or.v{self.width}i1({test})"
         yield f"  br i1 %any{index}, label %call{index}, label %skip{index}"
         yield f"call{index}:"
         yield from call
+        for slot, (_, other) in chosen.items():
+            yield from self._choose(test, other, ("%made", first + slot))
         yield f"  br label %done{index}"
         yield f"skip{index}:"
-        yield f"  %zeros{index} = getelementptr {self.vector}, ptr %made, i64 {first}"
-        size = 8 * self.width * (self.made - first)
-        yield f"  call void @llvm.memset.p0.i64(ptr %zeros{index}, i8 0, i64 {size}, i1 false)"
+        if chosen:
+            for _, group in itertools.groupby(enumerate(chosen), key=lambda one: one[1] - one[0]):
+                slots = [slot for _, slot in group]
+                yield from self._copied([chosen[slot][1] for slot in slots], ("%made", first + slots[0]))
+        else:
+            yield f"  %zeros{index} = getelementptr {self.vector}, ptr %made, i64 {first}"
+            size = 8 * self.width * (self.made - first)
+            yield f"  call void @llvm.memset.p0.i64(ptr %zeros{index}, i8 0, i64 {size}, i1 false)"
         yield f"  br label %done{index}"
         yield f"done{index}:"
+        self.places |= {choice: ("%made", first + slot) for slot, (choice, _) in chosen.items()}
+
+    def _chosen(self, call: int, entry: Entry) -> dict[int, tuple[int, int]]:
+        """Return the choices by the mask of a call, and the others of which each chooses, by the place of the result.
+
+        There are none if a result has another use, or if what it might be chosen over is not known yet.
+        """
+        found, entries = {}, self.tape.entries
+        for part in self.users[call]:
+            choice, *more = self.users[part]
+            if more or choice == len(entries) or entries[choice].op != "where":
+                return {}
+            test, first, other = entries[choice].operands
+            if (test, first) != (entry.operands[-1], part) or other == part or other > call:
+                return {}
+            found[int(entries[part].constant)] = choice, other
+        return dict(sorted(found.items()))
+
+    def _choose(self, test: str, other: int, place: Place) -> Iterator[str]:
+        """Put another number in place of one in the lanes where the test does not hold."""
+        values = [next(self._names), next(self._names)]
+        yield from self._read(place, values[0])
+        if other in self.places:
+            yield from self._read(self.places[other], values[1])
+        else:
+            values[1] = value_of(self.tape, other, self.width)
+        result, slot = next(self._names), next(self._names)
+        yield f"  {result} = select {test}, {self.vector} {values[0]}, {self.vector} {values[1]}"
+        yield f"  {slot} = getelementptr {self.vector}, ptr {place[0]}, i64 {place[1]}"
+        yield f"  store {self.vector} {result}, ptr {slot}, align {8 * self.width}"
+
+    def _read(self, place: Place, name: str) -> Iterator[str]:
+        slot = next(self._names)
+        yield f"  {slot} = getelementptr {self.vector}, ptr {place[0]}, i64 {place[1]}"
+        yield f"  {name} = load {self.vector}, ptr {slot}, align {8 * self.width}"
 
     def _call(self, index: int, entry: Entry) -> Iterator[str]:
         """Call a kernel on its arguments where they are; a repeated one changes the first of them, in %made.
@@ -173,6 +226,4 @@ class _Step:
         """Load a number that is in memory, once; no slot of an input or of %made is written again."""
         if index in self.places and index not in self.loaded:
             self.loaded.add(index)
-            memory, slot = self.places[index]
-            yield f"  %a{index} = getelementptr {self.vector}, ptr {memory}, i64 {slot}"
-            yield f"  %v{index} = load {self.vector}, ptr %a{index}, align {8 * self.width}"
+            yield from self._read(self.places[index], f"%v{index}")

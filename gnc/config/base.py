@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from gnc.config.problems import describe
-from gnc.config.schema import fields_of, unfit
+from gnc.config.schema import description_of, fields_of, unfit
 from gnc.errors import InputError
 from gnc.files import read_text
 from gnc.notebook import table
@@ -71,10 +72,16 @@ class Section(BaseModel):
     def __hash__(self) -> int:
         return hash((type(self), _key(self.__dict__)))
 
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """The fields that differ from their defaults: as many as a reader needs."""
+        fields = type(self).model_fields
+        return [
+            (k, v) for k, v in super().__repr_args__() if k not in fields or repr(v) != repr(fields[k].get_default())
+        ]
+
     def _repr_html_(self) -> str:
         """Its fields, for notebooks."""
-        fields = type(self).model_fields
-        rows = [(name, getattr(self, name), fields[name].description or "") for name in fields]
+        rows = [(name, getattr(self, name), description_of(field)) for name, field in fields_of(type(self)).items()]
         return table(type(self).__name__.removesuffix("Part"), ("field", "value", "what it is"), rows)
 
     def identity(self) -> dict[str, Any]:

@@ -53,7 +53,8 @@ class FaultPart(Part):
     def members(self, size: int) -> Array:
         """Return 1 for the members (size,) that fail, 0 for others."""
         if any(not 0 <= k < size for k in self.which):
-            raise InputError(f"which = {list(self.which)}: there are {size} members, from 0 on")
+            fault = f"the fault of {self.part}, kind = {self.kind_name()!r}"
+            raise InputError(f"{fault}: which = {list(self.which)}: there are {size} members, from 0 on")
         return np.array([1.0 if not self.which or k in self.which else 0.0 for k in range(size)])
 
 

@@ -48,7 +48,7 @@ class AttitudeRecorder(LogRecorder):
         self._tap = cast(Any, Tap(navigation.filter))
         super().__init__(dataclasses.replace(navigation, filter=self._tap), h)
         self._last, self._steps = belief, dict[int, Step]()
-        self._sensors, self._ungated_s = sensors, navigation.ungated_s
+        self._sensors, self._ungated_s, self._slewing = sensors, navigation.ungated_s, navigation.slewing
         self._config = self.sections(sensors, _section)
         self.rows.add(0, {"wheels": belief.rho_B})
 
@@ -123,6 +123,7 @@ class AttitudeRecorder(LogRecorder):
             "inflation": mekf.inflation,
             "ungated_s": self._ungated_s,
         }
+        found |= {} if self._slewing is None else {"slewing": one(self._slewing, 1)}
         if dipole is not None:
             found |= {"dipole_sigma_Am2": sigma[6], "dipole_walk": one(dipole.walk, 1)[0]}
         return found | ({"inertia_sigma_kgm2": sigma[-1]} if self._extra(Inertia) else {})
@@ -151,12 +152,16 @@ class GyroRecorder(LogRecorder):
 
     def config(self) -> dict[str, Any]:
         """Return the filter, and where everything is in the log."""
-        mekf, sigma = self._filter.filter.mekf, np.sqrt(np.diagonal(self._filter.filter.C_biases))
+        mekf, C = self._filter.filter.mekf, self._filter.filter.C_biases
+        sigma = np.sqrt(np.diagonal(C, axis1=-2, axis2=-1).reshape(-1, np.shape(C)[-1])[0])
         chosen = {"kind": "gyro-mekf", "interval": "mean", "gate_probability": mekf.gate_probability}
         start = {"sigma_bias_deg_s": float(np.degrees(sigma[0]))}
-        if mekf.magnetometer_walk is not None:
-            chosen["magnetometer_walk"] = one(mekf.magnetometer_walk, 0)
-            start["sigma_magnetometer_T"] = float(sigma[3])
+        first = 3
+        for extra in mekf.extras:  # of biases and tilts of sensors replay has this one
+            if type(extra) is SensorBias and isinstance(extra.of, Magnetometer):
+                chosen["magnetometer_walk"] = float(np.sqrt(one(extra.walk, 1)[0]))
+                start["sigma_magnetometer_T"] = float(sigma[first])
+            first += extra.size
         return {
             "log": {"step_s": self.rows.h},
             "filter": chosen | {"ungated_s": self._filter.ungated_s},

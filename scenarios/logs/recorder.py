@@ -1,4 +1,4 @@
-"""Takes down what a mission's filter is given in flight, as columns of a log; the flight keeps its bits."""
+"""Records inputs and measurements of a mission's filter as columns of a log; the flight keeps its bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to put together: kinds of parts with their fields, the JSON Schema of a file, a file to begin with."""
+"""The catalogue of parts: kinds with their fields, the JSON Schema of a mission's file, and the file of `gnc new`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is possible in a mission but hardly meant: a box of 100 m with the inertia of a shoe box."""
+"""What is possible in a mission but hardly meant: a box of 100 m with the inertia of a shoe box, noise of 1e-7 nT."""
 
 from __future__ import annotations
 
@@ -9,12 +9,28 @@ import numpy as np
 from gnc.scenarios.missions.mission import Mission
 
 DENSITIES = 1.0, 2e4  # of a box filled evenly, from an empty tank to platinum [kg/m^3]
+USUAL = {"nT": (1e-3, 1e5), "Am2": (1e-6, 1e4), "Nms": (1e-8, 1e5), "arcsec": (1e-3, 1e5)}  # last words of fields
 SPREAD = 1e-3, 3.0  # moment of inertia over that of the box filled evenly: all in the centre; all in the corners
 
 
 def doubts(mission: Mission) -> list[str]:
     """Return sentences on what contradicts itself."""
-    return [f"{name}: {line}" for name, craft in mission.craft.items() for line in _of_box(craft)]
+    return [f"{name}: {line}" for name, craft in mission.craft.items() for line in _of_box(craft) + _of_units(craft)]
+
+
+def _of_units(craft: Any) -> list[str]:
+    """Name stated numbers of parts that no spacecraft has in the unit at the end of the field's name."""
+    lines = []
+    for group in ("loads", "actuators", "sensors"):
+        for key, part in getattr(craft, group).items():
+            for name in sorted(part.model_fields_set):
+                low, high = USUAL.get(name.rpartition("_")[-1], (0.0, np.inf))
+                values = np.abs(np.ravel(getattr(part, name))) if high < np.inf else np.zeros(0)
+                odd = values[(values > 0.0) & ((values < low) | (values > high))]
+                if odd.size:
+                    usual = f"{low:g} to {high:g} are usual"
+                    lines.append(f"{group}.{key}.{name}: {odd[0]:g} is hardly meant, {usual}; in other units?")
+    return lines
 
 
 def _of_box(craft: Any) -> list[str]:

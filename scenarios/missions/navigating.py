@@ -40,7 +40,7 @@ class Belief(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trouble:
-    """What may go wrong between a craft and its filter, and what is done about it."""
+    """The faults between a craft and its filter, and the response of flight software."""
 
     readings: Sequence[tuple[str, SensorFault]] = ()  # faults that remember, each with the sensor's name
     told: Sequence[tuple[str, Array | None, Window]] = ()  # part, its members that fail, when software knows

@@ -11,6 +11,7 @@ import numpy as np
 
 from gnc.scenarios.replay import plausibility, score, tuning
 from gnc.scenarios.replay.imu_run import ImuRunner
+from gnc.scenarios.replay.inertial import LONGEST_GAP_S, tells_attitude
 from gnc.scenarios.replay.motion_filters import Moving
 from gnc.scenarios.replay.session import Session
 from gnc.scenarios.replay.stream import LogStream
@@ -19,7 +20,6 @@ DROPPING = ("no stamp", "wild stamp", "late", "incomplete", "saturated", "bad no
 MOST = 0.5  # of a sensor's measurements: from there on their refusal is a failure
 DRIVES = 0.4  # of the time: away from its place for longer a body is a vehicle
 VAGUE_DEG, OFTEN, LOOKED_AT = 20.0, 0.2, 2000  # an attitude that is not known, share of the time, estimates
-LONG_S = 1.0  # for which ins may be without samples
 MANY = 0.1  # of a quantity's rows: from there on a rule that drops them is worth a warning
 
 
@@ -34,7 +34,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     truth = session.config.truth
     noise = dataclasses.asdict(session.runner.noise) if isinstance(session.runner, ImuRunner) else None
     axes = [score.turned(estimates, session.config.score)] if truth is not None and not truth.aligned else []
-    longest_s = {_name(session.streams[0]): LONG_S} if session.config.filter.kind == "ins" else {}
+    longest_s = {_name(session.streams[0]): LONGEST_GAP_S} if session.config.filter.kind == "ins" else {}
     contradictions, imu = plausibility.contradictions(session.evidence), session.runner
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
     return {
@@ -61,7 +61,12 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
             *([f"magnetometer: {imu.iron}"] if isinstance(imu, ImuRunner) and imu.iron else []),
             *(_clipped(imu) if isinstance(imu, ImuRunner) else []),
         ],
-        "failures": [*_failures(sensors), *_untrusted(contradictions, session.runner, span), *_vague(estimates)],
+        "failures": [
+            *_failures(sensors),
+            *_untrusted(contradictions, session, span),
+            *_vague(estimates),
+            *_torn(_name(session.streams[0]), data),
+        ],
         "timing": {
             "seconds": session.seconds,
             "cpu_seconds": session.cpu_seconds,
@@ -117,15 +122,34 @@ def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
-def _untrusted(contradictions: list[str], runner: Any, span: float) -> list[str]:
+def _untrusted(contradictions: list[str], session: Session, span: float) -> list[str]:
     """Tell why estimates are not to be trusted though no sensor was refused."""
     said = ["sensors contradict each other, see the warnings: trust no estimate"] if contradictions else []
-    if isinstance(runner, ImuRunner) and runner.clipped and runner.away_s > DRIVES * span:
-        said.append(f"{' and '.join(runner.clipped)} at the end of the range too often, see the warnings")
-    elif isinstance(runner, ImuRunner) and runner.away_s > DRIVES * span:
+    runner = session.runner
+    if isinstance(runner, ImuRunner) and runner.away_s > DRIVES * span:
+        dead = [f"{name} said the same for long" for name in plausibility.stuck(session.evidence)]
+        causes = [f"{name} was at the end of its range too often" for name in runner.clipped] + dead
+        vehicle = (
+            "as a vehicle does, and imu knows motion about a place only: give a position or velocity to kind = 'ins', "
+            "or a longer filter.reach_m"
+        )
+        why = f"or so it seems, as {' and '.join(causes)}: see the warnings" if causes else vehicle
+        said.append(f"the body leaves its place for {runner.away_s:.3g} of {span:.3g} s, {why}")
+    gap_s = session.streams[0].longest_gap_s
+    if session.config.filter.kind == "ins" and gap_s > LONGEST_GAP_S and not tells_attitude(session.config):
+        said.append(f"nothing tells the heading behind a gap of {gap_s:.3g} s of the gyro: cut the log there")
+    return said
+
+
+def _torn(name: str, data: dict[str, dict[str, Any]]) -> list[str]:
+    """Tell of the first quantity if its stamps are such that what is left is no log of the motion."""
+    dropped, filled = data[name]["dropped"], max(data[name]["rows"] - data[name]["empty"], 1)
+    said = []
+    if dropped.get("late", 0) > MANY * filled:
+        said.append(f"{name}: its clock goes back, and {dropped['late']} of {filled} rows are lost: cut the log there")
+    if dropped.get("repeated", 0) > MOST * filled:
         said.append(
-            f"the body leaves its place for {runner.away_s:.3g} of {span:.3g} s, as a vehicle does, and imu knows "
-            "motion about a place only: give a position or velocity to kind = 'ins', or a longer filter.reach_m"
+            f"{name}: {dropped['repeated']} of {filled} stamps are repeated: state log.rate_hz, or finer stamps"
         )
     return said
 
@@ -161,9 +185,7 @@ def _warnings(data: dict[str, dict[str, Any]], longest_s: dict[str, float], mend
             if number > MANY * filled and name not in mended
         ]
         if d["longest_gap_s"] > longest_s.get(name, np.inf):
-            said.append(
-                f"{name}: a gap of {d['longest_gap_s']:.3g} s: ins is not aligned anew behind it; cut the log there"
-            )
+            said.append(f"{name}: a gap of {d['longest_gap_s']:.3g} s: ins is aligned anew behind it")
         if not d["measurements"]:
             said.append(f"{name}: no measurement was used")
     return said

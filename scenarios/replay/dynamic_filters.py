@@ -14,6 +14,7 @@ from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf, at_rest
+from gnc.estimators.navigation.attitude import slewed_by
 from gnc.estimators.navigation.free_body import Prior, TargetNavigation
 from gnc.estimators.pose_motion import TURN
 from gnc.models.craft.body import about_centre
@@ -91,6 +92,7 @@ class ByTorque(Dynamic):
         psd = np.diag(np.asarray(chosen.torque_psd)) if np.ndim(chosen.torque_psd) else chosen.torque_psd
         extras = self._extras(chosen, gyros, "a", "w")
         self.filter = Mekf(np.array(chosen.J), chosen.method, psd, extras, substeps=chosen.substeps, **common)
+        self._slewing = None if chosen.slewing is None else np.array(chosen.slewing)
         self._chart(("q_IB", "P_B"), (ROTATION, vector(3)))
 
     def start_size(self, start: config.Start) -> int:
@@ -109,7 +111,11 @@ class ByTorque(Dynamic):
     def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
         """Move under the known torque, the wheels at their momentum, the dipole in the field."""
         tau_B, rho_B, env = self._given(belief, sample, end)
-        return self.filter.predict(belief, tau_B, h, rho_B, env)
+        moved = self.filter.predict(belief, tau_B, h, rho_B, env)
+        if self._slewing is None:
+            return moved
+        rates = self.filter.state(belief).w_B, self.filter.state(moved).w_B
+        return moved._replace(C=slewed_by(self.filter.size)(moved.C, *rates, self._slewing))
 
     def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
         """Return F."""

@@ -46,6 +46,10 @@ class MekfFilter(FilterSection):
     method: str = "auto"
     substeps: bool = Field(default=True, description="false: one step of the method, however far it turns")
     torque_psd: NonNegative | Vector3 = Field(description="of the unknown torque [N^2 m^2 s]")
+    slewing: Vector3 | None = Field(
+        default=None,
+        description="variance of the momentum by an inertia that is off, per square of the rate [kg^2 m^4]",
+    )
     dipole_sigma_Am2: NonNegative = Field(
         default=0.0, description="of the residual dipole at the start; 0: the filter estimates none"
     )

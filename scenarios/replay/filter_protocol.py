@@ -41,6 +41,7 @@ class ReplayFilter(Protocol):
     fields: tuple[str, ...]  # of a belief, that C is of
     chart: Chart  # of these
     sample_size: int = 3  # numbers of the driver's sample
+    longest_gap_s: float = np.inf  # of the driver; behind a longer one the filter begins anew
     recordable: bool = True  # whether `step` and `update` can be part of a compiled program
 
     def start_size(self, start: config.Start) -> int:

@@ -50,7 +50,7 @@ def in_body_axes(rows: Array, sensors: Any, folder: Path) -> tuple[Array, dict[s
 
 def bridged(rows: Array, dt: float, folder: Path) -> Array:
     """Return rows with others in short gaps, and columns of doubt and of what was added; as they are without a gap."""
-    parts = [(i, np.diff(rows[i : i + CHUNK + 1, 0])) for i in range(0, len(rows), CHUNK)]
+    parts = ((i, np.diff(rows[i : i + CHUNK + 1, 0])) for i in range(0, len(rows), CHUNK))
     after = np.concatenate([i + np.flatnonzero((h > MISSED * dt) & (h <= BRIDGED_S)) for i, h in parts])
     if not len(after):
         return rows

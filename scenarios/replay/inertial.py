@@ -18,17 +18,20 @@ from gnc.models.sensors import Measurement
 from gnc.scenarios.replay import config
 from gnc.scenarios.replay.filter_protocol import Array, First, ReplayFilter, Sample, blocks, given, named, variance
 from gnc.scenarios.replay.merge import Block
-from gnc.scenarios.replay.quantities import Quantity
+from gnc.scenarios.replay.quantities import GRAVITY, Quantity
 from gnc.scenarios.replay.sensor_config import ALIGNED, Aiding
 from gnc.scenarios.replay.sensors import Channel
 from gnc.scenarios.replay.start import Starter
 from gnc.scenarios.replay.stream import LogStream, Measurements
 from gnc.scenarios.replay.ticks import SAME_S
 
+LONGEST_GAP_S = 1.0  # behind a longer one pose and velocity are as good as unknown
 REST_STEP_S = 0.1  # between two zero velocities
 QUIET, STILL = 1.5, np.array([1e-3, 0.02])  # deviations at rest: of the sensors' noise, and beside it [rad/s, m/s^2]
 BIAS_DEG_S = 0.5  # of a gyro's bias, if nothing is stated: that of an IMU of unknown make
 LEVEL = np.radians(5.0)  # sigma of the vertical by one sample of the accelerometer
+LONGEST_COAST_S = 5.0  # after which a velocity is no more unknown
+MOVING_LEVEL, UNGATED_S = np.radians(15.0), 2.0  # of a body that moves; [s] behind a gap until the gate closes
 UNKNOWN = np.radians(60.0)  # sigma of a heading that nothing tells
 
 
@@ -47,7 +50,7 @@ def tells_attitude(replay: config.Replay) -> bool:
 class Inertial(ReplayFilter):
     """Driven by samples (gyro, accelerometer); extra states are gravity, lever arms and time offsets."""
 
-    sample_size = 6
+    sample_size, longest_gap_s = 6, LONGEST_GAP_S
 
     def __init__(self, replay: config.Replay) -> None:
         chosen = replay.filter
@@ -98,6 +101,14 @@ class Inertial(ReplayFilter):
         turns = quaternion.exp(np.outer(self.headings, [0.0, 0.0, 1.0]))  # of several headings: candidates of a batch
         q = quaternion.mul(turns if len(turns) > 1 else turns[0], first.q_IB)
         return belief._replace(x=np.concatenate([q, np.broadcast_to(belief.x[4:], (*q.shape[:-1], 6))], axis=-1))
+
+    def kept(self, belief: Any, before: Any, gap_s: float) -> Any:
+        """Return a new belief with biases and extra states of the one before a gap, and about its velocity."""
+        C = np.array(np.broadcast_to(belief.C, before.C.shape))
+        C[..., 9:, 9:] = before.C[..., 9:, 9:]
+        C[..., 6:9, 6:9] += variance(self.filter.coast_m_s2 * min(gap_s, LONGEST_COAST_S))
+        x = np.concatenate([np.broadcast_to(belief.x, before.x.shape)[..., :7], before.x[..., 7:]], axis=-1)
+        return belief._replace(x=x, bias=before.bias, extras=before.extras, C=C, recoveries=before.recoveries)
 
     def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
         """Move by a sample, or by the last one."""
@@ -192,6 +203,7 @@ class Pairing:
         known = np.concatenate([self._last, np.concatenate([acc.t[good, None], force], axis=1)])
         self._last = known[-1:]
         place = np.searchsorted(known[:, 0], gyro.t + SAME_S, side="right") - 1
+        known = known if len(known) else np.zeros((1, 4))  # of a log without force no sample is ready
         ready = place >= 0
         self._gyro.counts["before start"] += int((~ready).sum())
         stale = (gyro.t - known[place, 0])[ready] > self._acc.gap_steps * (self._acc.step_s or np.inf)
@@ -209,7 +221,7 @@ class Pairing:
             dt = float(np.median(np.diff(rows[:, 0])))
             window, walks = max(int(WINDOW_S / dt), 10), self._walks / np.sqrt(dt)
             rest_gyro, rest_acc = QUIET * walks + STILL
-            limits = ImuNoise(0.0, 0.0, 0.0, 0.0, 1, rest_gyro, rest_acc, 0.0)
+            limits = ImuNoise(walks[0], walks[1], 0.0, 0.0, 1, rest_gyro, rest_acc, 0.0)
             for k in (
                 np.flatnonzero(resting(rows[:, 1:4], rows[:, 4:], skip, window, limits)) if len(rows) > window else ()
             ):
@@ -239,6 +251,31 @@ class InsStarter(Starter):
         if replay.start.r_IB is not None or not placed:
             self._r = np.array(replay.start.r_IB or np.zeros(3)), variance(replay.start.sigma_position_m)
         self._headless = self._q is None and not tells_attitude(replay)
+        self._replay, self._gap_s = replay, 0.0
+        self._before: Any = None  # what the filter believed before a gap
+
+    def anew(self, before: Any, gap_s: float) -> Starter:
+        """Return what looks for a start behind a gap, of which the configuration states nothing."""
+        free = dict.fromkeys(("q_IB", "dq_IB", "r_IB", "C", "t"))
+        found = InsStarter(
+            self._replay.model_copy(update={"start": self.start.model_copy(update=free)}), self._inertial
+        )
+        found._before, found._gap_s, found.ungated_s = before, gap_s, UNGATED_S
+        if found._r is not None:  # no sensor tells a place
+            drift = 0.5 * self._inertial.filter.coast_m_s2 * min(gap_s, LONGEST_COAST_S) ** 2
+            found._r = before.x[..., 4:7].reshape(-1, 3)[0], variance(drift)
+        return found
+
+    def kept(self, belief: Any) -> Any:
+        """Return the belief with what is known from before the gap."""
+        return belief if self._before is None else self._inertial.kept(belief, self._before, self._gap_s)
+
+    def _level(self, force_B: Array) -> float:
+        """Return the sigma of the vertical by a sample; behind a gap a body moves, and is pushed to the side, too."""
+        if self._before is None:
+            return float(LEVEL)
+        push = abs(float(np.sqrt(force_B @ force_B)) / GRAVITY - 1.0)
+        return min(float(np.hypot(MOVING_LEVEL, push)), 1.0)
 
     def look(self, name: str, t: float, sensor: Any, z: Array, env: Any) -> First | None:
         """Return the start that this measurement makes possible."""
@@ -249,11 +286,17 @@ class InsStarter(Starter):
         if kind in ("pose", "attitude") and self._q is None:
             self._q = quaternion.mul(z[:4], quaternion.conj(np.array(s.q_BM))), R[:3, :3]
         if kind in ("vector", "magnetometer") and self._q is None and force_B is not None:
-            self._q = _by_gravity(force_B, quaternion.rotate(s.q_BM, z), np.asarray(s.place) if env is None else env)
+            self._q = _by_gravity(
+                force_B, quaternion.rotate(s.q_BM, z), np.asarray(s.place) if env is None else env, self._level(force_B)
+            )
         if self._headless and self._q is None and force_B is not None:
             q = aligned(force_B, None)
+            if self._before is not None:  # the heading from before
+                q = _levelled(self._before.x[..., :4].reshape(-1, 4)[0], force_B)
+                self._headless = False
             turn = quaternion.to_matrix(q)
-            self._q = q, turn.T @ np.diag([LEVEL, LEVEL, self._inertial.heading_sigma]) ** 2 @ turn
+            level = self._level(force_B)
+            self._q = q, turn.T @ np.diag([level, level, self._inertial.heading_sigma]) ** 2 @ turn
         if kind in ("pose", "position") and self._r is None and self._q is not None:
             place = dual_quaternion.to_pose(z)[1] if kind == "pose" else z
             loose = self._loose[name]  # lever arm and time offset are not known yet
@@ -267,9 +310,17 @@ class InsStarter(Starter):
         return InputError("start: no measurement tells attitude and position; give start.q_IB and start.r_IB")
 
 
-def _by_gravity(force_B: Array, b_B: Array, reference: Array) -> tuple[Array, Array]:
+def _levelled(q: Array, force_B: Array) -> Array:
+    """Return the attitude that is turned least so that the specific force is upwards."""
+    seen = quaternion.rotate(q, force_B)
+    axis = np.cross(seen, [0.0, 0.0, 1.0])
+    length = max(float(np.sqrt(axis @ axis)), 1e-12)
+    return quaternion.normalize(quaternion.mul(quaternion.exp(np.arctan2(length, seen[2]) / length * axis), q))
+
+
+def _by_gravity(force_B: Array, b_B: Array, reference: Array, level: float) -> tuple[Array, Array]:
     """Return the attitude that takes the specific force upwards, and a direction to its heading."""
     q = aligned(force_B, b_B)
     seen = quaternion.rotate(q, b_B)
     turn = np.arctan2(reference[1], reference[0]) - np.arctan2(seen[1], seen[0])
-    return quaternion.mul(quaternion.exp(np.array([0.0, 0.0, turn])), q), variance(2.0 * LEVEL)
+    return quaternion.mul(quaternion.exp(np.array([0.0, 0.0, turn])), q), variance(2.0 * level)

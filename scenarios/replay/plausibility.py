@@ -142,16 +142,22 @@ def _clipped(evidence: Evidence) -> list[str]:
     return said
 
 
-def _stuck(evidence: Evidence) -> list[str]:
-    """Doubt sensors with noise that say the same for long, if they usually do not."""
-    said = []
+def stuck(evidence: Evidence) -> dict[str, tuple[float, float]]:
+    """Return for how long and from when on sensors with noise say the same, if they usually do not."""
+    found = {}
     parts = (evidence.streams, evidence.sections, evidence.spans, evidence.stuck, evidence.repeats)
     for stream, section, (a, b), (held, since), n in zip(*parts, strict=True):
         noisy = section is not None and _kind(section) in ("gyro", "accelerometer", "magnetometer")
         if noisy and STUCK_S < held < b - a and n * (stream.step_s or 0.0) < 2.0 * held:
-            name = stream.name.removeprefix("sensors.")
-            said.append(f"{name}: says the same for {held:.3g} s from {since:.6g} s on: it may have been dead")
-    return said
+            found[stream.name.removeprefix("sensors.")] = held, since
+    return found
+
+
+def _stuck(evidence: Evidence) -> list[str]:
+    return [
+        f"{name}: says the same for {held:.3g} s from {since:.6g} s on: it may have been dead"
+        for name, (held, since) in stuck(evidence).items()
+    ]
 
 
 def _clocks(evidence: Evidence) -> list[str]:

@@ -52,6 +52,8 @@ class Runner:
         self.now, self._gated_from = math.nan, math.inf
         self._ungated_s, (self._patience_s, self._growth) = ungated_s, recovery
         self._agreed, self._doubts = math.nan, 0  # when a sensor was let in last; how often the covariance grew
+        self._fresh = False  # the filter has just begun
+        self._driven = math.nan  # when the driver spoke last
         self._told = False  # the start came from a measurement, of which there is no estimate yet
         self._waits = interval != "after"  # for the driver's sample that follows
         self._waiting: list[Measurements] | None = None
@@ -62,8 +64,25 @@ class Runner:
         return self._doubts + (0 if self.belief is None else int(np.nan_to_num(self.belief.recoveries)))
 
     def run(self, block: Block) -> None:
-        """Take the events of a block."""
+        """Take the events of a block; behind a gap of the driver that is too long the filter begins anew."""
         parts: Sequence[Measurements] = block.parts[: len(self.streams)]
+        for begin, end in self._gaps(parts[0].t) if math.isfinite(self._filter.longest_gap_s) else ():
+            self._run([Measurements(*(x[m.t <= begin] for x in m)) for m in parts])
+            self.finish()
+            before = self.belief
+            self._run([Measurements(*(x[(m.t > begin) & (m.t < end)] for x in m)) for m in parts])
+            self.finish()
+            parts = [Measurements(*(x[m.t >= end] for x in m)) for m in parts]
+            if before is not None:
+                self.belief, self.starter = None, self.starter.anew(before, end - begin)
+        self._run(parts)
+
+    def _gaps(self, t: Array) -> list[tuple[float, float]]:
+        """Return begins and ends of gaps of the driver that are too long."""
+        t, self._driven = np.concatenate([[self._driven], t]), float(t[-1]) if len(t) else self._driven
+        return [(float(t[k]), float(t[k + 1])) for k in np.flatnonzero(np.diff(t) > self._filter.longest_gap_s)]
+
+    def _run(self, parts: Sequence[Measurements]) -> None:
         if self.belief is None:
             parts = self._begun(parts)
         if self._waiting is not None:
@@ -82,6 +101,7 @@ class Runner:
     def finish(self) -> None:
         """Take what still waits."""
         self._go(self._waiting or [])
+        self._waiting = None
 
     def _go(self, parts: Sequence[Measurements]) -> None:
         if self.belief is None or not (self._told or any(len(m.t) for m in parts)):
@@ -181,9 +201,9 @@ class Runner:
         if self._told:
             self.streams[k].counts["start"] += 1
         sample = reading if channel is None else Measurement(held.z[0], held.valid[0]) if len(held.t) else None
-        self.belief = self._stepper.of_trials(self._filter.begin(first, self.starter.start, sample))
+        self.belief = self._stepper.of_trials(self.starter.kept(self._filter.begin(first, self.starter.start, sample)))
         self.now = t if self._told or self._start_t is None else self._start_t
-        self._gated_from = self.now + self._ungated_s
+        self._gated_from, self._fresh = self.now + max(self._ungated_s, self.starter.ungated_s), True
         return True
 
 

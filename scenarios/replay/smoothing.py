@@ -73,7 +73,8 @@ class SmoothingRunner(Runner):
             state = {name: getattr(self, name) for name in STATE}
             super().take(span.part(0, n))
             if not self._lost:
-                self._spans.append((span.part(0, n), state))
+                self._spans.append((span.part(0, n), state, self._fresh))
+                self._fresh = False
                 self._ends.append(float(span.t[n - 1]))
             span = span.part(n, len(span.t))
 
@@ -105,10 +106,11 @@ class SmoothingRunner(Runner):
         return span.t[span.noted], mapped(lambda x: x[span.noted], smoothed)
 
     def _flown_back(self, i: int) -> tuple[Span, Any]:
-        span, state = self._spans[i]
+        span, state, fresh = self._spans[i]
         vars(self).update(state)
         flown = self._fly(span)
-        parts, C, self._following = smoothed(self._filter, flown, self._following)
+        parts, C, following = smoothed(self._filter, flown, self._following)
+        self._following = None if fresh else following  # what follows a gap does not tell what was before
         return span, self._filter.moved(flown.after, parts, C)
 
     _following: tuple[Node, State, Array] | None = None

@@ -24,6 +24,8 @@ PARALLEL = 0.05  # sine of the angle below which two vectors do not tell an atti
 class Starter:
     """Looks at measurements until there is a first attitude, and a position where the filter needs one."""
 
+    ungated_s = 0.0  # for which all measurements are let in
+
     def __init__(self, start: Start, needs_position: bool) -> None:
         self.start, self._needs_position = start, needs_position
         self.held: Any = None  # the last sample of what drives the filter
@@ -39,6 +41,14 @@ class Starter:
         if s.q_IB is None or (self._needs_position and s.r_IB is None):
             return None
         return First(np.array(s.q_IB), np.array(s.r_IB or (0.0, 0.0, 0.0)), C)
+
+    def anew(self, before: Any, gap_s: float) -> Starter:
+        """Return what looks for a start behind a gap."""
+        raise NotImplementedError
+
+    def kept(self, belief: Any) -> Any:
+        """Return the belief with what is known from before."""
+        return belief
 
     def look(self, name: str, t: float, sensor: Any, z: Array, env: Any) -> First | None:
         """Return the start that this measurement makes possible."""

@@ -15,6 +15,7 @@ from gnc.scenarios.missions.flight import fly
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.verdict import judge_campaign
 from gnc.scenarios.report.flight_page import (
+    MOST_LOST,
     TAKES,
     actuators_chapter,
     badge,
@@ -110,6 +111,7 @@ def _histories(paths: list[Path], trial: int) -> dict[str, Any]:
 def _shown(result: dict[str, Any], mission: Mission, trial: int | None) -> dict[int, str]:
     """Return the trials that the page can show over the fans, each with why: what is asked comes first."""
     shown = {} if trial is None else {trial: f"trial {trial}"}
+    shown |= {x["trial"]: f"trial {x['trial']}, lost: {x['reason']}" for x in result["lost"][:MOST_LOST]}
     asked = [key for key, part in mission.requirements.items() if getattr(part, "signal", "")]
     for metric in dict.fromkeys([*asked, *result["worst"]]):
         if of_books(mission, metric):

@@ -21,7 +21,7 @@ from gnc.scenarios.missions.verdict import lowest
 from gnc.scenarios.report import covariance_page
 from gnc.scenarios.report.flight_scene import scene
 from gnc.scenarios.report.page import Badge, Bar, Cell, Chapter, Page, Table
-from gnc.scenarios.report.panels import EDGE, Panels
+from gnc.scenarios.report.panels import EDGE, Panels, title_of
 from gnc.scenarios.report.plot import Plot
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, Any]  # (trials,) each: the table of trials
 MOST_ROWS = 20
+MOST_LOST = 2  # lost trials among those
 TAKES = 6  # trials that a page can show
 ROOM = 6_000_000  # numbers of a page
 CHECKS = ("requirement", "value", "bound", "margin", "trials that keep it", "95 % interval", "note", "result")
@@ -40,7 +41,7 @@ def page(
 ) -> Page:
     """Return the page of a flight; `table` has a row for each trial, `beside` is a run of gnc covariance or None."""
     numbers = flight["trial"].values.tolist()
-    shown = _shown(mission, flight, table, trial)
+    shown = _shown(mission, flight, table, trial, result["lost"])
     verdict = verdict_chapter(mission, result, table)
     causes, what = causes_chapter(related(table), beside), flown_chapter(mission, text, result)
     takes = {
@@ -52,20 +53,22 @@ def page(
     return Page(result["scenario"], subtitle, (), text, notes, badge(result["checks"], result["trials"]), takes)
 
 
-def _shown(mission: Mission, flight: Dataset, table: Columns, trial: int | None) -> dict[int, str]:
-    """Return the trials that the page can show, each with why: the one asked for or the first, then the worst."""
+def _shown(
+    mission: Mission, flight: Dataset, table: Columns, trial: int | None, lost: Sequence[Mapping[str, Any]]
+) -> dict[int, str]:
+    """Return the trials that the page can show, each with why: the one asked for or the first, lost ones, the worst."""
     numbers = flight["trial"].values.tolist()
     first = numbers[0] if trial is None else trial
-    shown = {first: f"trial {first}"}
     size = sum(x.size for x in flight.data_vars.values()) / len(numbers)
-    for key, part in mission.requirements.items():
+    most = min(TAKES, max(1, int(ROOM / max(size, 1.0))))
+    of_lost = {x["trial"]: f"trial {x['trial']}, lost: {x['reason']}" for x in lost[: min(MOST_LOST, most - 1)]}
+    shown = {first: f"trial {first}"} | of_lost
+    for key in mission.requirements:
         values = _column(table, key)
-        if len(values) != len(numbers) or not np.isfinite(values).any():
+        if len(shown) >= most or len(values) != len(numbers) or not np.isfinite(values).any():
             continue
         worst = numbers[int(np.nanargmin(values) if key in lowest(mission) else np.nanargmax(values))]
-        shown.setdefault(worst, f"trial {worst}, worst {getattr(part, 'title', '') or key}")
-        if len(shown) >= min(TAKES, max(1, int(ROOM / max(size, 1.0)))):
-            break
+        shown.setdefault(worst, f"trial {worst}, worst {title_of(mission, key)}")
     return shown
 
 

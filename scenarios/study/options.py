@@ -1,4 +1,4 @@
-"""What is studied, from the options of a command."""
+"""The problem of a study, from the options of a command."""
 
 from __future__ import annotations
 

@@ -105,3 +105,15 @@ def test_two_refused_poses_that_agree_are_believed():
         used.append(bool(innovation.used))
     assert used == [False, True, True]
     assert dual_quaternion.to_pose(belief.dq_IB)[1][0] == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_body_that_is_swift_when_the_log_begins_is_followed_from_the_second_pose_on():
+    """At 5 m/s where a velocity of 1 m/s (sigma) is stated: no pose is refused, and the velocity is learned."""
+    model = MotionModel("white", 0.01, livelier=10.0)
+    motion, R = MotionFilter((model,), (model,)), 1e-6 * np.eye(6)
+    poses = [dual_quaternion.from_pose(np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.5 * k, 0.0, 0.0])) for k in range(4)]
+    belief = motion.start(poses[0], np.diag([1e-6] * 6 + [1.0] * 6), np.zeros(6))
+    for pose in poses[1:]:
+        belief, innovation = motion.update(motion.predict(belief, 0.1), _Direct(R), (pose, True))
+        assert innovation.used
+    assert belief.chi_B[3] == pytest.approx(5.0, abs=0.1)

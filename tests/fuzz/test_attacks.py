@@ -314,7 +314,7 @@ def test_a_part_that_fails_leaves_one_line_and_no_folder(command, tmp_path, caps
 
 
 ACTING = """
-import os, sys, threading
+import atexit, os, sys, threading
 import numpy as np
 
 class Acting:
@@ -331,12 +331,14 @@ class Acting:
         what(*arguments)
 
     def command(self, belief, reference, memory):
+        at_the_end = lambda *given: atexit.register(*given)
         exec(self.act)
         return np.zeros((len(belief.q_IB), 3)), memory
 """
 ACTS = {
     "os._exit(0)": "SystemExit: os._exit(0)",
     "sys.exit(0)": "SystemExit: 0",
+    "at_the_end(os._exit, 0)": "atexit.register: gnc ends by itself",
     "sys.stdout.close()": "has closed standard output",
     "os.close(1) if os.path.exists('/proc/self/fd/1') else None": "has closed standard output",
     "sys.stdout = None": "has closed standard output",

@@ -41,6 +41,8 @@ def test_a_mass_makes_it_a_design_for_the_pose_and_the_file_has_all(tmp_path, ca
         (["--inertia", "1,2,5", "--step-s", "1"], "gnc: J: triangle inequality violated: 5 > 1 + 2"),
         ([*INERTIA, "--step-s", "0"], "gnc: --step-s: 0 is not positive"),
         ([*INERTIA, "--step-s", "1", "--input-weights", "1,0,1"], "gnc: R: not positive definite"),
+        ([*INERTIA, "--step-s", "1", "--state-weights", "0,0,0,0,0,0"], "gnc: design: largest pole 1"),
+        (["--inertia", "1e-300,1e-300,1e-300", "--step-s", "1"], "gnc: design: Riccati's equation has no solution"),
         ([*INERTIA, "--step-s", "1", "--mass", "-3"], "gnc: mass: -3 is not positive"),
         ([*INERTIA, "--step-s", "1", "--out", "lqr.csv"], "gnc: --out lqr.csv: ends with .csv; give a file that ends"),
     ],

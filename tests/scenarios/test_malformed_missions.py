@@ -96,6 +96,10 @@ WRONG = [
     ('[requirements.x]\nsignal = "sat.pointng_error_deg"', "did you mean sat.pointing_error_deg?"),
     ('[requirements.x]\nsignal = "nees"\nstatistic = "median"', "p50"),
     (
+        '[faults.x]\npart = "sat.wheels"\nwhich = [7]\nkind = "dead"',
+        "the fault of sat.wheels, kind = 'dead': which = [7]: there are 4",
+    ),
+    (
         '[craft.other]\nkind = "pose"\n[craft.sat.sensors.radar]\nkind = "relative-position"\nsees = "other"',
         "craft.sat.sensors.radar: looks at other, and the filter is of sat: list it under software.sat.unused",
     ),

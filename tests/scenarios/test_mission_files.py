@@ -242,9 +242,14 @@ def test_all_drawn_numbers_of_a_trial_are_its_own():
         ("craft.sat.size_m=[100,200,300]", "kg/m^3"),
         ("craft.sat.J_kgm2=[[220,0,0],[0,190,0],[0,0,130]]", "kg/m^3"),
         ("craft.sat.mass_kg=1", "up to 3 is possible"),
+        ("craft.sat.sensors.magnetometer.sigma_nT=1e-7", "sensors.magnetometer.sigma_nT: 1e-07 is hardly meant"),
+        (
+            "craft.sat.actuators.wheels.fixed_start_Nms=[0, 0, 0, -3e-9]",
+            "fixed_start_Nms: 3e-09 is hardly meant",
+        ),
     ],
 )
-def test_an_inertia_that_does_not_fit_the_box_is_doubted(setting, says):
+def test_an_inertia_that_does_not_fit_the_box_or_a_number_in_other_units_is_doubted(setting, says):
     assert says in doubts(read("pointing", [setting]))[0] and not doubts(read("pointing", ["craft.sat.mass_kg=20"]))
 
 
@@ -288,6 +293,9 @@ def test_missions_parts_beliefs_and_verdicts_show_as_tables_whose_text_is_escape
         html = shown._repr_html_()
         assert html.count("<table>") == html.count("</table>") == 1 and "<script>" not in html
         assert len(repr(shown)) < 2000
+    sensor = mission.craft["body"].sensors["direction_1"]
+    assert "<td" in sensor._repr_html_() and "Noise of each component, as an angle" in sensor._repr_html_()
+    assert "sigma_deg=" not in repr(sensor) and "rate_hz=0.1" in repr(sensor)  # what is as always is not told
     assert "NEES" in flight._repr_html_() and "1 sigma" in belief._repr_html_()
     assert len(flight.plot("nees").axes) == 1 and len(flight.plot("knowledge_error_deg", trial=1).axes) == 3
     with pytest.raises(InputError, match="not among the trials flown"):

@@ -1,6 +1,7 @@
 """`gnc simulate`: a mission's measurements as a log, of which replay makes the estimates of the mission's filter."""
 
 import json
+import tomllib
 
 import numpy as np
 import pytest
@@ -145,6 +146,16 @@ def test_a_flight_on_a_gyro_is_replayed_in_the_band_of_every_sensor_and_what_rep
     for name, sensor in told["sensors"].items():
         assert abs(sensor["nis"] / sensor["size"] - 1.0) < 7.0 * np.sqrt(2.0 / (3.0 * sensor["used"])), name
     assert told["truth"]["rms_deg"] < 0.05
+
+
+def test_a_gyro_filter_that_estimates_a_magnetometer_is_written_with_its_walk_and_sigma(tmp_path):
+    file, log = tmp_path / "mine.toml", tmp_path / "flight.csv"
+    field = '\n[craft.sat.sensors.field]\nkind = "magnetometer"\nbias_nT = 300.0\nmisalignment_deg = 1.0\n'
+    file.write_text(GYRO + field)
+    assert cli.main(["simulate", str(file), "--log", str(log), "--set", "run.duration_s=20"]) == 0
+    written = tomllib.loads((tmp_path / "flight.toml").read_text())
+    assert written["filter"]["magnetometer_walk"] == 0.0
+    assert written["start"]["sigma_magnetometer_T"] == pytest.approx(3e-7, rel=1e-12)
 
 
 def test_json_tells_the_files_and_the_rows(tmp_path, capsys):

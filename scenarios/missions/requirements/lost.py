@@ -22,7 +22,7 @@ class LostPart(RequirementPart):
     first: ClassVar[bool] = True
     written: ClassVar[tuple[str, ...]] = ("when", "unless")
     when: str = ""
-    """A condition that makes a trial lost, once it is true at any time that is recorded."""
+    """A condition that makes a trial lost when it is true at any recorded time."""
     unless: str = ""
     """A condition that must be true at the end, or the trial is lost."""
     reason: str = ""

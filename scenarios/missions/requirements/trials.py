@@ -14,7 +14,7 @@ from gnc.scenarios.missions.requirements.base import Finding, Judged, Requiremen
 
 
 class TrialsPart(RequirementPart):
-    """The number of trials for which a condition becomes true at any time that is recorded; they are not lost by it."""
+    """The number of trials in which a condition is true at any recorded time; the condition makes no trial lost."""
 
     kind: Literal["trials"] = "trials"
     written: ClassVar[tuple[str, ...]] = ("when",)

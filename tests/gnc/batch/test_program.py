@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnc.batch import as_numbers, batched, chosen
+from gnc.batch import as_numbers, batched, chosen, when
 from gnc.batch.kernel import recording
 from gnc.batch.program import Recorder, of_all, of_steps, of_trials
 
@@ -313,3 +313,38 @@ def test_numbers_come_and_go_whatever_their_count_and_nothing_beside_them_is_tou
     program.run(state, [of_trials(given)], steps, of_steps(kept[:, :, 2:-3]))
     assert np.array_equal(state, expected) and np.array_equal(kept[:, :, 2:-3], before)
     assert np.all(kept[:, :, :2] == 7.0) and np.all(kept[:, :, -3:] == 7.0)
+
+
+CHOICES = {
+    "over the state": lambda x, test: when(test, halve, (x,), x),
+    "over what a kernel made": lambda x, test: when(test, halve, (x,), halve(x + 1.0)),
+    "over a constant": lambda x, test: when(test, halve, (x,), np.array([3.0, 4.0])),
+    "over what was computed": lambda x, test: when(test, halve, (x,), 2.0 * x),
+    "used again by the same choice": lambda x, test: halve(when(test, halve, (x,), x)) + when(test, halve, (x,), x),
+    "used with two others": lambda x, test: when(test, halve, (x,), x) + when(test, halve, (x,), 5.0 * x),
+    "the other way round": lambda x, test: when(test, halve, (x,), x) + chosen(test, x, halve(x)),
+    "within another choice": lambda x, test: when(
+        test, lambda x: when(x[..., 0] > 0.0, halve, (x,), -x) + 1.0, (x,), x
+    ),
+    "repeated": lambda x, test: when(test, lambda x: halve.repeat(np.array(3.0), x), (x,), x),
+    "moved on in its place": lambda x, test: halve.repeat(np.array(2.0), when(test, halve, (x,), x)),
+}
+
+
+@pytest.mark.parametrize("how", CHOICES)
+@pytest.mark.parametrize("wanted", ["none", "some", "all"])
+def test_what_is_chosen_from_a_masked_call_has_the_bits_of_arrays(how, wanted):
+    trials, steps = 21, 3
+    x = np.random.default_rng(4).normal(size=(trials, 2))
+    mask = {"none": np.zeros(trials), "some": np.arange(trials) // 4 % 2 * 1.0, "all": np.ones(trials)}[wanted]
+    recorder = Recorder(trials)
+    symbols, test = recorder.state((2,)), recorder.timed((), test=True)
+    with recorder.recording():
+        program = recorder.program(flat(CHOICES[how](symbols, test)))
+    state = x.copy()
+    program.run(state, [of_trials(np.repeat(mask[:, None], steps, axis=1))], steps)
+    for _ in range(steps):
+        x = np.where(
+            mask[:, None] > 0.5, CHOICES[how](x, np.ones(trials, bool)), CHOICES[how](x, np.zeros(trials, bool))
+        )
+    assert state.tobytes() == x.tobytes()

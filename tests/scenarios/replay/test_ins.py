@@ -145,11 +145,29 @@ def test_poses_ranges_velocities_and_rest_serve_too(tmp_path):
     assert session.filter.errors[15:] == ("gravity_x", "gravity_y", "gravity_z")
 
 
-def test_a_gap_behind_which_it_may_be_lost_is_told(tmp_path):
+@pytest.mark.parametrize("smooth", [False, True])
+def test_behind_a_gap_it_is_aligned_anew_and_keeps_what_lasts(tmp_path, smooth):
+    """Of 40 s, 3 are lost in motion: flown through, the error is 49 deg and 172 m RMS."""
     log = drive(seed=4)
     write_log(tmp_path / "log.npz", {"": {n: v[(log["t"] < 20.0) | (log["t"] > 23.0)] for n, v in log.items()}})
-    _, outcome = replayed(tmp_path / "log.npz", START + IMU + GNSS + COMPASS, tmp_path / "out")
-    assert [w for w in outcome["warnings"] if "gyro: a gap of 3.0" in w and "cut the log there" in w]
+    toml = START + "output = { smooth = true }\n" * smooth + IMU + GNSS + COMPASS
+    session, outcome = replayed(tmp_path / "log.npz", toml, tmp_path / "out")
+    assert [w for w in outcome["warnings"] if "gyro: a gap of 3.0" in w and "aligned anew" in w]
+    assert outcome["failures"] == []
+    e = session.results.estimates()
+    late = e[e["t"] > 30.0]
+    apart = np.linalg.norm(late["r_IB"] - late["truth_r_IB"], axis=1)
+    assert np.sqrt((apart**2).mean()) < 0.2
+    assert outcome["sensors"]["gnss"]["rejected"] < 5
+    lever = late["extras"][0, :3]
+    np.testing.assert_allclose(lever, LEVER, atol=0.2)
+
+
+def test_a_heading_that_nothing_tells_behind_a_gap_is_a_failure(tmp_path):
+    log = drive(seed=4)
+    write_log(tmp_path / "log.npz", {"": {n: v[(log["t"] < 20.0) | (log["t"] > 23.0)] for n, v in log.items()}})
+    _, outcome = replayed(tmp_path / "log.npz", START + IMU + GNSS, tmp_path / "out")
+    assert any("nothing tells the heading behind a gap of 3.0" in failure for failure in outcome["failures"])
 
 
 def test_it_says_what_it_needs():

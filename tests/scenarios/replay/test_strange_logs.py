@@ -182,3 +182,33 @@ def test_sensors_that_contradict_each_other_are_a_failure(tmp_path):
     np.savez(tmp_path / "log.npz", **changed("mag", by=lambda z: z[:, [1, 0, 2]] * [1, 1, -1])())
     _, outcome = replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
     assert outcome["failures"] == ["sensors contradict each other, see the warnings: trust no estimate"]
+
+
+def test_a_gyro_that_froze_is_told_as_the_cause(tmp_path):
+    log = columns(rate=100.0)
+    frozen = (log["t"] > 12.0) & (log["t"] < 17.0)
+    log["gyr"][frozen] = log["gyr"][np.argmax(frozen)]
+    np.savez(tmp_path / "log.npz", **log)
+    _, outcome = replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
+    assert any("as gyro said the same for long" in failure for failure in outcome["failures"])
+
+
+@pytest.mark.parametrize(
+    ("stamps", "said"),
+    [
+        (lambda t: np.where(t > 20.0, t - 10.0, t), "gyro: its clock goes back"),
+        (lambda t: np.round(t, 1), "gyro: 3599 of 4000 stamps are repeated"),
+    ],
+)
+def test_stamps_that_leave_no_log_of_the_motion_are_a_failure(tmp_path, stamps, said):
+    log = columns(rate=100.0)
+    np.savez(tmp_path / "log.npz", **(log | {"t": stamps(log["t"])}))
+    _, outcome = replayed(tmp_path / "log.npz", TOML, tmp_path / "out")
+    assert any(failure.startswith(said) for failure in outcome["failures"])
+
+
+def test_a_log_whose_accelerometer_never_speaks_is_one_line(tmp_path):
+    log = columns(rate=100.0)
+    np.savez(tmp_path / "log.npz", **(log | {"acc": np.full_like(log["acc"], np.nan)}))
+    with pytest.raises(InputError, match="sensors.accelerometer: no row of the log can be used"):
+        replayed(tmp_path / "log.npz", TOML, tmp_path / "out")

@@ -128,6 +128,18 @@ def test_the_page_of_a_campaign_shows_the_flights_of_its_worst_trials(campaign):
     np.testing.assert_array_equal(numbers(campaign, body["q"]), alone["sat.q_IB"].values[0].ravel().astype("<f4"))
 
 
+def test_lost_trials_can_be_looked_at_before_the_worst(tmp_path):
+    lost = "requirements.lost.when=pointing_error_deg > 1 and t > 2"
+    settings = [word for setting in (*SETTINGS[:2], lost) for word in ("--set", setting)]
+    cli.main(["run", "pointing", *settings, "--trials", "3", "--out", str(tmp_path / "run")])
+    cli.main(["report", str(tmp_path / "run")])
+    cli.main(["monte-carlo", "pointing", *settings, "--trials", "3", "--workers", "1", "--out", str(tmp_path / "mc")])
+    cli.main(["report", str(tmp_path / "mc")])
+    names = [[take["name"] for take in content(tmp_path / f / "report.html")["takes"]] for f in ("run", "mc")]
+    assert [name.split(":")[0] for name in names[0][:2]] == ["trial 0, lost", "trial 1, lost"]
+    assert [name.split(":")[0] for name in names[1][:2]] == ["trial 0, lost", "trial 1, lost"]
+
+
 def test_trials_that_fly_otherwise_than_the_campaign_did_are_not_shown(campaign, tmp_path):
     folder = tmp_path / "other"
     shutil.copytree(campaign, folder)

@@ -88,6 +88,7 @@ function boundsPlugin(bounds) {
     let above = -Infinity;
     for (const [y, name] of marked.sort(([a], [b]) => a - b)) {
       if (!(y >= bbox.top && y <= bbox.top + bbox.height)) continue;
+      if (ctx.measureText(name).width > 0.8 * bbox.width) continue; // on a phone; the legend has it
       const room = y - Math.max(above, bbox.top) > 1.3 * size;
       ctx.fillText(name, bbox.left + bbox.width - 4, room ? y - 0.35 * size : y + 1.1 * size);
       above = y + (room ? 0 : 1.3 * size);
