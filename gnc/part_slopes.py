@@ -3,7 +3,8 @@
     D(h) = (y(x + h) - y(x - h)) / (2 h) = y' + a h^2 + b h^4 + ...        with h, h/4, h/16, ... (Richardson)
 
 Of the extrapolated values the one counts that differs least from its neighbours (Ridders): what a part is solved to
-spoils small steps, a switch nearby (a contact that opens) large ones.
+spoils small steps, a switch nearby (a contact that opens) large ones. No value counts that is far from the difference
+of a tiny step: beyond a gate nothing changes, and all large steps agree on that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 Change = Callable[[np.ndarray, float], np.ndarray]
 
 LARGEST = 1.0  # step, relative to the size of what is changed
+TINY, FAR = 1e-6, 0.01  # such a step, and by how much of its difference values may differ from it
 RATIO = 4.0  # of one step to the next
 LEAST, MOST = 3, 14  # steps; the smallest is 1.5e-8
 STANDS = 1e-8  # of a derivative: the error at which it stands
@@ -30,15 +32,17 @@ def part_slopes(change: Change, count: int, made: np.ndarray) -> tuple[np.ndarra
     itself, less what the part makes of them moved down; `made` is how large that is where nothing moves.
     """
     rows = np.arange(count)
-    best = change(rows, LARGEST) / LARGEST
-    table, error, step = [best.copy()], np.full(best.shape, np.inf), LARGEST
+    near = change(rows, TINY) / TINY
+    fits = FAR * np.abs(near) + 100.0 * ROUNDING / TINY * made
+    best, error = near.copy(), np.full(near.shape, np.inf)
+    table, step = [change(rows, LARGEST) / LARGEST], LARGEST
     for level in range(1, MOST):
         step /= RATIO
         row = [change(rows, step) / step]
         for j, before in enumerate(table):
             row.append(row[j] + (row[j] - before[rows]) / (RATIO ** (2 * j + 2) - 1.0))
             apart = np.maximum(np.abs(row[-1] - row[j]), np.abs(row[-1] - before[rows])) + ROUNDING / step * made
-            better = apart < error[rows]
+            better = (apart < error[rows]) & (np.abs(row[-1] - near[rows]) <= fits[rows])
             best[rows], error[rows] = np.where(better, row[-1], best[rows]), np.where(better, apart, error[rows])
         table = [_spread(one, rows, count) for one in row]
         if level >= LEAST - 1:

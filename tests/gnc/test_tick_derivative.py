@@ -8,6 +8,7 @@ import pytest
 from gnc.flying import Flying, State
 from gnc.linear_flight import LinearFlight
 from gnc.loop import Controller, Instrument, Loop
+from gnc.part_slopes import part_slopes
 from tests.gnc.test_compiled_loop import STOP, Branching, Cart, Filter, H, Law, Line, Track, look
 
 pytestmark = pytest.mark.jit
@@ -110,3 +111,11 @@ def test_an_impact_has_the_derivative_of_what_touches_however_nearly(depth):
     e = -0.5 if depth > 0.0 else 1.0
     expected = [[1.0, 0.5 * H * (1.0 + e)], [0.0, e]]
     np.testing.assert_allclose(passage.A[np.ix_(rows, columns)], expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-5])
+def test_a_gate_beyond_which_nothing_changes_does_not_hide_the_derivative(width):
+    gated = lambda rows, step: np.full((len(rows), 1), 3.0 * step if step < width else 0.0)  # noqa: E731
+    slopes, kinks = part_slopes(gated, 1, np.ones(1))
+    np.testing.assert_allclose(slopes, [[3.0]], rtol=1e-7)
+    assert not kinks
