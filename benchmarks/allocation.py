@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.timing import Row, interleaved
 from gnc.controllers.thruster_allocation import ThrusterAllocation
+from gnc.typing import Array
 from tests.controllers.thruster_sets import corners, pairs
-
-Array = Any
 
 SIZES = {"within reach": 0.05, "saturated": 3.0}  # root mean square of a wrench [N m, N]
 FEW = 20  # wrenches that the peer solves, one by one

@@ -21,8 +21,7 @@ from gnc.models.environment import Environment
 from gnc.models.rigid_body import RigidBody
 from gnc.models.sensors import FineSunSensor, Magnetometer
 from gnc.models.states import AttitudeState
-
-Array = Any
+from gnc.typing import Array
 
 J = np.diag([900.0, 800.0, 600.0])  # [kg m^2]
 K, P = np.array(3.5), np.array(30.0)  # [N m], [N m s]

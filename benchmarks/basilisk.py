@@ -14,7 +14,8 @@ from Basilisk.fswAlgorithms import attTrackingError, inertial3D, mrpFeedback
 from Basilisk.simulation import extForceTorque, simpleNav, spacecraft, svIntegrators
 from Basilisk.utilities import SimulationBaseClass, macros
 
-Array = Any
+from gnc.typing import Array
+
 FIXED = {"RK2": svIntegrators.svIntegratorRK2, "RK4": svIntegrators.svIntegratorRK4}
 ADAPTIVE = {"RKF45": svIntegrators.svIntegratorRKF45, "RKF78": svIntegrators.svIntegratorRKF78}
 

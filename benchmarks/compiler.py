@@ -22,8 +22,8 @@ from gnc.batch.program import Program, Recorder
 from gnc.integrators import attitude_method
 from gnc.scenarios.missions.flight import fly
 from gnc.scenarios.missions.load import read
+from gnc.typing import Array
 
-Array = Any
 MODES, TRIALS, STEPS = 5, 1000, 50
 PLAIN = """
 base = "pointing"

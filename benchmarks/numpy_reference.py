@@ -6,11 +6,9 @@ trials at once, which measured faster than `np.cross` and `np.einsum`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = Any
+from gnc.typing import Array
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -18,8 +18,7 @@ from gnc.controllers.moving_frame import motion, ride, twice
 from gnc.controllers.pose_error import inverse_dynamics
 from gnc.controllers.reference import PoseReference
 from gnc.linalg import array, cross, zeros
-
-Array = Any
+from gnc.typing import Array
 
 
 def leg(t: Any, duration: Any, start: Array, goal: Array) -> Array:

@@ -7,7 +7,7 @@ missing from the rate of axes that follow the velocity or the orbit's normal, an
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from gnc.linalg import array, cross, zeros
 from gnc.models.environment import Environment, Epoch
 from gnc.models.environment.constants import ASTRONOMICAL_UNIT, EARTH_MU, EARTH_RATE, SUN_SYNCHRONOUS_RATE
 from gnc.models.environment.frames import inertial_to_earth, turn
-
-Array = Any
+from gnc.typing import Array
 
 OBLIQUITY = math.radians(23.43929)  # of the ecliptic
 SUN_RATE_I = SUN_SYNCHRONOUS_RATE * np.array([0.0, -math.sin(OBLIQUITY), math.cos(OBLIQUITY)])  # the mean Sun's [rad/s]

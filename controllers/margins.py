@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import control
 import numpy as np
 from scipy.linalg import matrix_balance
 
-Array = Any
+from gnc.typing import Array
 
 SLOWEST = 1e-5  # of the Nyquist frequency: where the search for the worst frequency begins
 

@@ -5,14 +5,11 @@ For kernels: plain functions of one trial.
 
 from __future__ import annotations
 
-from typing import Any
-
 from gnc import dual_quaternion
 from gnc.batch import Kernel, jacobian
 from gnc.controllers.pose_error import bracket
 from gnc.controllers.reference import PoseReference
-
-Array = Any
+from gnc.typing import Array
 
 
 def ride(base: PoseReference, relative: PoseReference) -> PoseReference:

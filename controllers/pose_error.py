@@ -19,8 +19,7 @@ import numpy as np
 from gnc import dual_quaternion, quaternion
 from gnc.controllers import sign as cover
 from gnc.linalg import array, cross
-
-Array = Any
+from gnc.typing import Array
 
 
 class PoseError(NamedTuple):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gnc.batch import batched, where
-
-Array = Any
+from gnc.typing import Array
 
 DELTA = 0.2  # the other way is taken once it is shorter by 4 arcsin(0.2) = 46 deg: beyond noise, and no unwinding
 UNDECIDED = 0.0  # before the first command, which takes the shorter way

@@ -12,7 +12,7 @@ so that the covariance is known in all of them, and each propagates what the oth
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from gnc.estimators.kalman import symmetric_product
 from gnc.integrators.qvi_equation import increment, leading_slope
 from gnc.linalg import identity, inv3, skew, solve3, zeros
 from gnc.notebook import of_belief
-
-Array = Any
+from gnc.typing import Array
 
 
 class Belief(NamedTuple):

@@ -11,14 +11,13 @@ tells nothing of the others.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import least_squares, minimize_scalar
 
 from gnc import quaternion
-
-Array = Any
+from gnc.typing import Array
 
 UNKNOWN = 0.1  # standard deviation of a parameter, relative to the field or to the unit matrix
 OFFSET_S = 0.2  # largest time offset that is looked for

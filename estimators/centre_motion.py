@@ -23,8 +23,7 @@ from gnc.integrators.composition import ABA2
 from gnc.integrators.pose_taylor import to_centre, to_reference
 from gnc.integrators.table import attitude_method
 from gnc.linalg import block, inv3, zeros
-
-Array = Any
+from gnc.typing import Array
 
 NO_WHEELS = np.zeros(3)
 NIL = zeros(3, 3)

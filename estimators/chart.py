@@ -24,8 +24,7 @@ from gnc.batch import Kernel, jacobian
 from gnc.batch.layout import Core, Layout
 from gnc.errors import InputError
 from gnc.linalg import identity, zeros
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ docs/conserved_chart.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gnc import quaternion
@@ -37,8 +35,6 @@ ROUND = 1e-12  # added to S, as a part of itself and of G: a sphere has no secon
 SMALLEST = 1e-200  # stands for zero in a denominator
 PULLS = 2  # Newton steps to y: one leaves the square of the bend
 ITERATIONS = 8  # of `conserved_error`: each leaves about |dP|/|P| of what was left
-
-Array = Any
 
 
 def constants(P, rho, J_inverse):

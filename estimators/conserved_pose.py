@@ -13,7 +13,6 @@ inertial axes, P' = exp(-a) (P + dP - P x a), and the rate follows by the new in
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from gnc.integrators.pose_taylor import to_centre, to_reference
 from gnc.lie import so3_right_jacobian
 from gnc.linalg import array, block, cross, identity, inv3, skew, zeros
 
-Array = Any
 Unknown = tuple[int, str] | None  # where the inertia begins among the extra states, and its form
 
 NO_WHEELS = zeros(3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from gnc.estimators import imu_layout as k
 from gnc.estimators import imu_start
 from gnc.estimators.imu_layout import FIELD, Samples, Settings, State, Told, Trace
 from gnc.estimators.imu_rest import ImuNoise, RestSurvey, resting
-
-Array = Any
+from gnc.typing import Array
 
 LONGEST_BLOCK_S = 0.035  # between two steps of the covariance where no magnetometer asks for more
 LEAST_MAG_S = 0.01  # a magnetometer has no more to tell than at 100 Hz, since the field itself is rough

@@ -8,15 +8,13 @@ With `lag` chunks of look-ahead, the recursion begins so many chunks behind the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from gnc.estimators import imu_layout as k
 from gnc.estimators.imu_filter import Chunk, ImuFilter, empty_trace, flown
 from gnc.estimators.imu_layout import State, Told
-
-Array = Any
+from gnc.typing import Array
 
 
 def smoothed(

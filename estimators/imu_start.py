@@ -7,7 +7,7 @@ accelerations average out, int w a = int w'' p, and so does a constant bias of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,11 @@ from gnc import quaternion
 from gnc.estimators import imu_layout as k
 from gnc.estimators.imu_layout import FIELD, State
 from gnc.estimators.imu_rest import resting
+from gnc.typing import Array
 
 if TYPE_CHECKING:
     from gnc.estimators.imu_filter import ImuFilter
 
-Array = Any
 
 REST_S, SHORT_S, LONGEST_S = 1.0, 0.35, 5.0  # show a rest; are averaged of a body at rest, and of one that moves
 GRAVITY = 9.81

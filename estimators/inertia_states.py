@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,7 @@ from gnc.integrators.qvi_equation import slope, solve
 from gnc.linalg import array, block, cross, identity, inv3, skew, solve3, zeros
 from gnc.models.parameters import store
 from gnc.quaternion import conj, to_matrix
-
-Array = Any
+from gnc.typing import Array
 
 FORMS = {  # xx, yy, zz, xy, xz, yz of dJ from the numbers of each form
     "full": np.eye(6),

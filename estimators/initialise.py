@@ -16,8 +16,7 @@ from gnc import quaternion
 from gnc.batch import Kernel, batched, where
 from gnc.linalg import array, block, cross, det3, identity, inv3, zeros
 from gnc.models.sensors import CoarseSunSensor, FineSunSensor, Magnetometer, VectorSensor
-
-Array = Any
+from gnc.typing import Array
 
 NEWTON_STEPS = 12  # from above the largest root; a wrong vector or a bad angle needs more than QUEST's one or two
 

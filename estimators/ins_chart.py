@@ -11,15 +11,12 @@ Control, and Dynamics 38 (2015) 1625.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gnc import lie, quaternion
 from gnc.estimators.chart import Part
 from gnc.linalg import block, identity, zeros
-
-Array = Any
+from gnc.typing import Array
 
 Q, R, V = slice(0, 4), slice(4, 7), slice(7, 10)
 SIZE = 9

@@ -26,8 +26,7 @@ from gnc.estimators.corrections import Space
 from gnc.estimators.group_filter import GroupFilter, Readings
 from gnc.estimators.kalman import factor, solve
 from gnc.estimators.smoothing import congruent, transposed
-
-Array = Any
+from gnc.typing import Array
 
 ITERATIONS = 10
 SMALL = 1e-6  # of the standard deviations: a correction that ends the iterations

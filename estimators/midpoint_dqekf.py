@@ -7,7 +7,6 @@ The rotation about the centre of mass takes one explicit midpoint step, F = 1 + 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from gnc.estimators import centre_motion
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.pose_belief import PoseBelief
 from gnc.estimators.standard_mekf import midpoint_jacobian
+from gnc.typing import Array
 
-Array = Any
 NO_TORQUE = np.zeros(3)
 
 

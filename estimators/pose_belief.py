@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gnc.notebook import of_belief
-
-Array = Any
+from gnc.typing import Array
 
 
 class PoseBelief(NamedTuple):

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -37,8 +36,7 @@ from gnc.integrators import qvi
 from gnc.integrators.composition import SUZUKI4
 from gnc.integrators.pose_taylor import to_reference
 from gnc.linalg import array, identity, inv3, skew, zeros
-
-Array = Any
+from gnc.typing import Array
 
 UNTURNED = (1.0, 0.0, 0.0, 0.0)
 

@@ -11,8 +11,6 @@ exact       the exact drift about the centre of mass; a wrench by splitting (ABA
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gnc.batch import batched
@@ -21,8 +19,7 @@ from gnc.estimators.process_model import free_transition
 from gnc.estimators.wrench_noise import count, taken
 from gnc.integrators import dqvi, dqvi_composition, free_drift, pose_runge_kutta, pose_taylor
 from gnc.integrators.composition import chained
-
-Array = Any
+from gnc.typing import Array
 
 METHODS = ("auto", "vi2", "vi4", "rk4", "exact")
 TURN = 0.2  # [rad] of a stage

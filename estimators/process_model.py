@@ -31,8 +31,7 @@ from gnc.integrators.substeps import ANGLE, count, substepped
 from gnc.integrators.table import AttitudeMethod
 from gnc.linalg import zeros
 from gnc.models.parameters import store
-
-Array = Any
+from gnc.typing import Array
 
 FINER = 3.0  # substeps per substep of the motion alone: a filter without process noise sees its truncation error
 NODES, REACH = free_drift.NODES[2], free_drift.REACHES[2]  # of the exact drift, and its longest step [rad]

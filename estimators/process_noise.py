@@ -13,8 +13,6 @@ deviations, at 1 to 90 deg per step (test_process_noise_is_the_integral_of_the_v
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gnc.batch import batched
@@ -22,8 +20,7 @@ from gnc.estimators.kalman import symmetric_product
 from gnc.integrators import substeps
 from gnc.integrators.runge_kutta import rk4_jacobian
 from gnc.linalg import array, block, zeros
-
-Array = Any
+from gnc.typing import Array
 
 PANEL = 0.15  # [rad] the largest (|w| + |rho|/J_min) h of one panel of Simpson's rule
 

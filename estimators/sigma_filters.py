@@ -27,8 +27,7 @@ from gnc.estimators.sigma_points import (
     gathering_kernel,
     measuring_kernel,
 )
-
-Array = Any
+from gnc.typing import Array
 
 
 class SigmaPoints(GroupFilter):

@@ -39,8 +39,7 @@ from gnc.estimators.mekf_kernels import attitude_space
 from gnc.integrators.pose_taylor import to_centre, to_reference
 from gnc.lie import so3_right_jacobian
 from gnc.linalg import array, block, identity, inv3, skew, zeros
-
-Array = Any
+from gnc.typing import Array
 
 KAPPA = 1.0
 ITERATIONS = 2  # of the mean: each leaves its error times the square of the spread

@@ -15,7 +15,6 @@ Source: Lefferts, Markley and Shuster, J. Guidance, Control, and Dynamics 5 (198
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,7 @@ from gnc.estimators.process_model import ByName, ProcessModel
 from gnc.integrators import runge_kutta
 from gnc.integrators.table import attitude_method
 from gnc.linalg import block, cross, identity, inv3, skew, zeros
-
-Array = Any
+from gnc.typing import Array
 
 
 def _slope(P_B, J_inverse, rho_B):

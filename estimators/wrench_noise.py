@@ -19,7 +19,6 @@ method that moves the mean.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -28,8 +27,7 @@ from gnc.batch import batched, maximum, where
 from gnc.estimators.kalman import symmetric_product
 from gnc.integrators.pose_taylor import to_reference
 from gnc.linalg import block, cross, identity, inv3, skew, zeros
-
-Array = Any
+from gnc.typing import Array
 
 PANEL = 0.15  # [rad]
 MOST = 10_000  # panels or substeps; a trial that needs more is lost

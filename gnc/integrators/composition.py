@@ -20,8 +20,8 @@ from typing import Any
 from gnc.batch import Kernel, batched
 from gnc.batch.layout import Layout
 from gnc.linalg import block, identity, zeros
+from gnc.typing import Array
 
-Array = Any
 Pair = tuple[Kernel, Kernel]
 
 _SUZUKI = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))

@@ -22,8 +22,7 @@ from gnc.batch import Kernel, batched, jacobian
 from gnc.batch.layout import Layout
 from gnc.linalg import block, cross, skew, zeros
 from gnc.quaternion import derivative, inverse_rotate, rotate
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

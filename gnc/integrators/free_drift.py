@@ -29,8 +29,7 @@ from gnc.integrators.groups import by_group
 from gnc.integrators.principal import principal
 from gnc.linalg import array, block, identity, skew, zeros
 from gnc.quaternion import mul
-
-Array = Any
+from gnc.typing import Array
 
 REACHES = (1.0, 2.5, 5.0, 10.0)  # [rad] the largest Om |h| of each group
 NODES = (8, 12, 18, 28)  # 6 + 2.2 Om |h|, which the Jacobian needs; the attitude itself would do with 6 + 1.6 Om |h|

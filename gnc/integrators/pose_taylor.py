@@ -15,7 +15,6 @@ whose series give the exact F and G of (dxi, dchi). Dividing long steps is the c
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from gnc.batch import batched, maximum, where
 from gnc.integrators import taylor
 from gnc.integrators.taylor import ORDER, driven_series, end, slope_series
 from gnc.linalg import block, identity, inv3, skew, zeros
+from gnc.typing import Array
 
-Array = Any
 NIL, ONE = zeros(3, 3), identity(3)
 
 

@@ -28,8 +28,7 @@ from gnc.integrators.qvi import turn_slope
 from gnc.integrators.qvi_equation import slope, solve
 from gnc.linalg import array, block, cross, det3, identity, inv3, skew, zeros
 from gnc.quaternion import conj, mul, to_matrix
-
-Array = Any
+from gnc.typing import Array
 
 
 @batched("(3),(3,3),()->(3,3),(3),(3)")

@@ -15,15 +15,14 @@ same rule applied to q = 1. The Jacobians are those of the steps themselves, f a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from gnc.batch import Kernel, batched, jacobian
 from gnc.linalg import array, block, cross, inv3, zeros
 from gnc.quaternion import conj, derivative, left_matrix, mul, normalize, to_matrix
+from gnc.typing import Array
 
-Array = Any
 Rule = Callable[[Callable[[Array], Array], Array, Array], Array]
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from gnc.batch import Kernel, batched, maximum, where
 from gnc.linalg import array, block, cross, identity, inv3, skew, zeros
 from gnc.quaternion import conj, mul, to_matrix
+from gnc.typing import Array
 
 ORDER, GENTLE = 8, 5  # of `ramp_jacobian`, and of `ramp_jacobian_gentle`
 RADIUS, GENTLE_RADIUS = 3.0, 2.0  # [rad] the error is (angle/radius)^(order + 1) of momentum and turn, or less
@@ -39,7 +40,6 @@ REACH = 0.75  # [rad] the largest (Om + |rho|/J_min) |h| of a step of order 20
 SLOW_REACH = 0.1  # of order 10
 GENTLE_REACH = 0.05  # of order 7, [rad] of `angle`
 
-Array = Any
 STEADY = zeros(3)
 Series = list[Array]  # the coefficients of the powers of time, time being 1 at the end of the step
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
@@ -17,7 +17,6 @@ from gnc.models.actuators.effector import ActuatorPart
 if TYPE_CHECKING:
     from gnc.models.actuators.thrusters import Thrusters, ThrusterSet
 
-Array = Any
 GRAVITY = 9.80665  # of the specific impulse [m/s^2]
 
 

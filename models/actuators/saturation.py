@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from gnc.batch import maximum, minimum, where
-
-Array = Any
+from gnc.typing import Array
 
 SATURATIONS = ("direction", "each")
 

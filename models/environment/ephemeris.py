@@ -14,8 +14,8 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.models.environment.epoch import Epoch
 from gnc.models.environment.orbit import OrbitState
+from gnc.typing import Array
 
-Array = Any
 INERTIAL = ("GCRF", "ICRF", "EME2000", "GCRS", "ICRS")
 COLUMNS = ("t", "x", "y", "z", "vx", "vy", "vz")
 BEYOND_S = 60.0  # a table may be asked for so much beyond its end

@@ -12,8 +12,7 @@ from gnc.instant import Instant
 from gnc.models.environment import Atmosphere, EnvironmentTable
 from gnc.models.environment.drag import velocity_in_air
 from gnc.models.environment.sun import moon_direction
-
-Array = Any
+from gnc.typing import Array
 
 
 class Surroundings(NamedTuple):

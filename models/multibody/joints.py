@@ -19,15 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gnc import quaternion
 from gnc.batch import batched
 from gnc.linalg import array
-
-Array = Any
+from gnc.typing import Array
 
 
 @batched("(1)->(8)")

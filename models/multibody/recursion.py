@@ -15,7 +15,6 @@ sections 7.3 and 9.2; the unknowns are those of DQMB eq. (50).
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from gnc import dual_quaternion, spatial
 from gnc.batch import Kernel, batched
 from gnc.linalg import array, cross, skew, solve
 from gnc.models.multibody.joints import KINDS
-
-Array = Any
 
 
 def cross_twist(v, u):

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.parts import TreeState
 from gnc.models.multibody.tree import Tree, stack
 from gnc.models.multibody.variational_solver import Node, gap, node
-
-Array = Any
+from gnc.typing import Array
 
 
 class BodyStates(NamedTuple):

@@ -27,13 +27,12 @@ from gnc.models.multibody.variational_tangent import (
     sweep_nodes,
     turn,
 )
+from gnc.typing import Array
 
 if TYPE_CHECKING:
     from gnc.models.multibody.integrate import Loading
     from gnc.models.multibody.variational import Stage, VariationalTree
     from gnc.models.multibody.variational_bodies import BodyStates
-
-Array = Any
 
 
 def of_move(

@@ -27,8 +27,8 @@ from gnc.linalg import identity, solve, zeros
 from gnc.models.multibody.assembled import assembled
 from gnc.models.multibody.recursion import cross_twist, cross_wrench
 from gnc.models.multibody.tree import Link
+from gnc.typing import Array
 
-Array = Any
 Flags = tuple[bool, ...]
 WIDTH = 6  # directions that go through together
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from gnc.linalg import block, zeros
-
-Array = Any
+from gnc.typing import Array
 
 
 def has_pose(x: Any) -> bool:

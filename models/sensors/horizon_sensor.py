@@ -9,8 +9,8 @@ import numpy as np
 from gnc.batch import batched
 from gnc.config import Positive
 from gnc.models.sensors.sun_sensor import FineSunSensor, SunSensorPart
+from gnc.typing import Array
 
-Array = Any
 LIT = np.array(0.0)
 
 

@@ -14,8 +14,7 @@ from gnc import check, quaternion
 from gnc.batch import batched, maximum, minimum, where
 from gnc.linalg import array, solve3
 from gnc.models.parameters import store
-
-Array = Any
+from gnc.typing import Array
 
 ALIGNED = (1.0, 0.0, 0.0, 0.0)  # q_BS of a sensor whose axes are the body's
 ZERO = (0.0, 0.0, 0.0)

@@ -19,8 +19,7 @@ from gnc.linalg import array
 from gnc.models.sensors.interface import Prediction
 from gnc.models.sensors.sun_sensor import FineSunSensor
 from gnc.models.sensors.vector_sensor import VectorSensor
-
-Array = Any
+from gnc.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.scenarios.logs.clock import iso_stamps
 from gnc.scenarios.logs.tables import Chunk, Table, missing
-
-Array = Any
+from gnc.typing import Array
 
 LARGEST_ARRAY = 2**31  # bytes
 MATLAB_OWN = "__"  # MATLAB's header entries begin so

@@ -13,6 +13,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.scenarios.logs.clock import iso_stamps
 from gnc.scenarios.logs.tables import Chunk, Table, missing
+from gnc.typing import Array
 
 try:
     import pyarrow as pa
@@ -22,7 +23,6 @@ try:
 except ImportError:
     raise missing("pyarrow") from None
 
-Array = Any
 
 HEAD = 60  # lines in which the data begin
 DECIMAL_COMMA = re.compile(r"\d,\d")

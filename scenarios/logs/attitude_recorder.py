@@ -20,8 +20,7 @@ from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.models.sensors import FineSunSensor, Gyro, HorizonSensor, Magnetometer, StarTracker, VectorSensor
 from gnc.scenarios.logs.recorder import Columns, LogRecorder, Tap, names, one
-
-Array = Any
+from gnc.typing import Array
 
 
 class Step(NamedTuple):

@@ -13,11 +13,11 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from gnc.errors import InputError
+from gnc.typing import Array
 
-Array = Any
 Chunk = dict[str, Array]  # columns of equal length: numbers as float64, stamps as int64, float64 or datetime64[ns]
 
 CHUNK_ROWS = 16384

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = Any
+from gnc.typing import Array
 
 LOST_DEG = 45.0  # a trial whose error in the second half is larger follows the truth no more
 

@@ -8,7 +8,7 @@ unknown, so the part of the distal body's inertia that moves with the base is lo
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from gnc.models.multibody.integrate import Load
 from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqmb.runs import march, states
 from gnc.scenarios.plots import COLOURS, legend_below
+from gnc.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = Any
 
 TREE = examples.four_body_satellite()
 JOINT = "joint 2"
