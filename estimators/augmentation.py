@@ -17,6 +17,7 @@ from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensit
 from gnc.linalg import array, skew
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction
+from gnc.models.sensors.unit_direction import UnitDirection
 
 Array = Any
 
@@ -140,17 +141,22 @@ class Augmentation:
 
     def expect(self, sensor: Any, x: Any, env: Any, values: Array) -> Prediction:
         """Return the sensor's prediction at its estimated bias and tilt, H over all states, or x alone."""
+        if isinstance(sensor, UnitDirection):
+            return sensor.seen(self._whole(sensor, sensor.of, x, env, values))
+        return self._whole(sensor, sensor, x, env, values)
+
+    def _whole(self, sensor: Any, read: Any, x: Any, env: Any, values: Array) -> Prediction:
         bias: Array | None = None
         slopes: list[tuple[slice, Array]] = []
         for state, part, value in self.each(values):
             if state.is_bias_of(sensor):
                 bias = value
                 slopes.append((part, sensor.H_bias))
-        z, H, R = sensor.predict(x, env) if bias is None else sensor.predict(x, env, bias=bias)
+        z, H, R = read.predict(x, env) if bias is None else read.predict(x, env, bias=bias)
         for state, part, value in self.each(values):
             if state.is_tilt_of(sensor):
-                read = np.zeros(3) if bias is None else bias
-                z, H, slope = _tilted(np.shape(H)[-1], part.stop - part.start)(z, H, value, read)
+                added = np.zeros(3) if bias is None else bias
+                z, H, slope = _tilted(np.shape(H)[-1], part.stop - part.start)(z, H, value, added)
                 slopes.append((part, slope))
         return Prediction(z, self._wide(H, slopes) if slopes else H, R)
 

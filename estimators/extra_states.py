@@ -24,11 +24,12 @@ from gnc import quaternion
 from gnc.batch import batched
 from gnc.linalg import cross, skew
 from gnc.models.parameters import each, store
-from gnc.models.sensors import FineSunSensor, Magnetometer
+from gnc.models.sensors import FineSunSensor, Magnetometer, UnitDirection, VectorSensor
 
 Array = Any
 
 STEP = 1e-6  # of a difference
+VECTORS = FineSunSensor, Magnetometer, UnitDirection, VectorSensor  # sensors that may be askew
 SIX = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]  # rows and columns of xx, yy, zz, xy, xz, yz
 
 
@@ -156,7 +157,7 @@ def sensor_biases(sensors: Mapping[str, Any]) -> list[SensorBias]:
         if np.any(getattr(sensor, "bias_sigma", 0.0)) or np.any(walk):
             found.append(SensorBias(name=name, size=sensor.bias_size, of=sensor, walk=walk**2))
         uneven = np.any(getattr(sensor, "uneven", 0.0))
-        if isinstance(sensor, (FineSunSensor, Magnetometer)) and (uneven or np.any(sensor.askew)):
+        if isinstance(sensor, VECTORS) and (uneven or np.any(sensor.askew)):
             found.append(SensorTilt(name=f"{name} tilt", size=9 if uneven else 3, of=sensor))
     return found
 

@@ -38,6 +38,7 @@ class Magnetometer:
     sigma_deg: Array = 0.0  # (...) angle by which the noise of one axis turns the field
     bias: Array = ZERO  # (..., 3) sensor axes [T]
     bias_sigma: Array = 0.0  # (...) what is believed of it, each axis [T]: for filters
+    bias_walk: Array = 0.0  # (...) by which it wanders [T/sqrt(s)]: for filters
     scale: Array = ZERO  # (..., 3) error of the factor of each axis
     misalignment: Array = ZERO  # (..., 3) rotation vector, sensor axes [rad]
     askew: Array = 0.0  # (...) what is believed of it, each axis [rad]: for filters
@@ -62,6 +63,7 @@ class Magnetometer:
             sigma_deg=check.non_negative("sigma_deg", self.sigma_deg),
             bias=check.vector("bias", self.bias, 3),
             bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
+            bias_walk=check.non_negative("bias_walk", self.bias_walk),
             askew=check.non_negative("askew", self.askew),
             uneven=each("uneven", self.uneven, 6, "non-negative"),
             scale=scale,

@@ -33,10 +33,18 @@ class UnitDirection:
         """Covariance (..., 2, 2) of the noise across the direction."""
         return np.radians(self.of.sigma_deg)[..., None, None] ** 2 * np.eye(2)
 
+    @property
+    def askew(self) -> Array:
+        """What is believed of the misalignment about each axis [rad]."""
+        return self.of.askew
+
     def predict(self, x: Any, env: Any = None) -> Prediction:
         """Predict the direction; H of its two components."""
-        z, H, _ = self.of.predict(x, env)
-        return Prediction(z, _seen(H.shape[-1])(z, H), self.R)
+        return self.seen(self.of.predict(x, env))
+
+    def seen(self, whole: Prediction) -> Prediction:
+        """Return what is seen of a prediction of three components."""
+        return Prediction(whole.z, _seen(whole.H.shape[-1])(whole.z, whole.H), self.R)
 
     def residual(self, z: Array, z_predicted: Array) -> Array:
         """Return the components of z across what was predicted."""

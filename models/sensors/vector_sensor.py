@@ -31,6 +31,7 @@ class VectorSensor:
     rate_hz: float
     r_I: Array  # (..., 3) unit vector
     sigma_deg: Array  # (...) of each component
+    askew: Array = 0.0  # (...) what is believed of its misalignment, each axis [rad]: for filters
     _sigma: Array = field(init=False, repr=False)  # [rad]
     _R: Array = field(init=False, repr=False)
 
@@ -44,6 +45,7 @@ class VectorSensor:
         sigma_deg = check.non_negative("sigma_deg", self.sigma_deg)
         r_I = unit_vectors("r_I", np.asarray(self.r_I)[..., None, :])[..., 0, :]
         store(self, rate_hz=float(check.positive("rate_hz", self.rate_hz)), r_I=r_I, sigma_deg=sigma_deg)
+        store(self, askew=check.non_negative("askew", self.askew))
         store(self, _sigma=np.radians(sigma_deg), _R=np.radians(sigma_deg)[..., None, None] ** 2 * np.eye(3))
 
     def measure(self, truth: Any, env: Any, noise: Array) -> Measurement:

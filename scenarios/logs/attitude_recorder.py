@@ -14,7 +14,7 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.extra_states import ResidualDipole, SensorBias
+from gnc.estimators.extra_states import ResidualDipole
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
@@ -97,9 +97,12 @@ class AttitudeRecorder(LogRecorder):
         """Return the filter with its start as it is, and where everything is in the log."""
         field = {"field": names("field", 3)} if self._extra(ResidualDipole) else {}
         belief = Belief(*(np.asarray(part)[0] for part in self._first))
-        biases = [extra.size for extra in self._filter.extras if isinstance(extra, SensorBias)]
-        known = len(belief.C) - sum(biases)  # replay estimates no bias of sensors by this filter; they stand last
-        start = {"t": 0.0, "q_IB": belief.q_IB, "P_B": belief.P_B, "C": belief.C[:known, :known]}
+        unknown = [self._sensors[name] for name in self.left_out]
+        known = [getattr(extra, "of", None) not in unknown for extra in self._filter.extras for _ in range(extra.size)]
+        kept = np.array([True] * 6 + known)
+        start = {"t": 0.0, "q_IB": belief.q_IB, "P_B": belief.P_B, "C": belief.C[kept][:, kept]}
+        biased = any(isinstance(getattr(extra, "of", None), Gyro) for extra in self._filter.extras)
+        start["sigma_bias_deg_s"] = 0.1 if biased else 0.0  # whether a gyro's is estimated; how large it is C says
         return {
             "log": {"step_s": self.rows.h},
             "filter": self._filter_config(belief.C),
@@ -125,7 +128,8 @@ class AttitudeRecorder(LogRecorder):
         found |= {} if self._slewing is None else {"slewing": one(self._slewing, 1)}
         if dipole is not None:
             found |= {"dipole_sigma_Am2": sigma[6], "dipole_walk": one(dipole.walk, 1)[0]}
-        return found | ({"inertia_sigma_kgm2": sigma[-1]} if self._extra(Inertia) else {})
+        inertia = 9 if dipole is not None else 6
+        return found | ({"inertia_sigma_kgm2": sigma[inertia]} if self._extra(Inertia) else {})
 
 
 class GyroRecorder(LogRecorder):
@@ -151,22 +155,14 @@ class GyroRecorder(LogRecorder):
 
     def config(self) -> dict[str, Any]:
         """Return the filter, and where everything is in the log."""
-        mekf, C = self._filter.filter.mekf, self._filter.filter.C_biases
-        sigma = np.sqrt(np.diagonal(C, axis1=-2, axis2=-1).reshape(-1, np.shape(C)[-1])[0])
+        mekf = self._filter.filter.mekf
         chosen = {"kind": "gyro-mekf", "interval": "mean", "gate_probability": mekf.gate_probability}
-        start = {"sigma_bias_deg_s": float(np.degrees(sigma[0]))}
-        first = 3
-        for extra in mekf.extras:  # of biases and tilts of sensors replay has this one
-            if type(extra) is SensorBias and isinstance(extra.of, Magnetometer):
-                chosen["magnetometer_walk"] = float(np.sqrt(one(extra.walk, 1)[0]))
-                start["sigma_magnetometer_T"] = float(sigma[first])
-            first += extra.size
         return {
             "log": {"step_s": self.rows.h},
             "filter": chosen | {"ungated_s": self._filter.ungated_s},
             "sensors": self._config,
             "truth": {"columns": names("truth_q", 4), "order": "wxyz", "rate": names("truth_w", 3)},
-            "start": start,
+            "start": {"sigma_bias_deg_s": float(np.degrees(one(mekf.gyro.bias_sigma, 0)))},
         }
 
 
@@ -193,5 +189,17 @@ def _section(name: str, sensor: Any) -> dict[str, Any] | None:
     section["columns"] = names(name, 4 if isinstance(sensor, StarTracker) else 3)
     if isinstance(sensor, VectorSensor):
         section["reference"] = one(sensor.r_I, 1)
-    cores = {"q_BS": 1, "sigma_T": 0, "sigma_deg": 0, "sigma_arcsec": 1, "arw": 0, "bias_walk": 0}
-    return section | {key: one(getattr(sensor, key), core) for key, core in cores.items() if hasattr(sensor, key)}
+    cores = {"q_BS": 1, "sigma_T": 0, "sigma_deg": 0, "sigma_arcsec": 1}
+    cores |= {"arw": 0, "bias_walk": 0} if isinstance(sensor, Gyro) else {}
+    section |= {key: one(getattr(sensor, key), core) for key, core in cores.items() if hasattr(sensor, key)}
+    return section | {key: value for key, value in _errors(sensor).items() if value > 0.0}
+
+
+def _errors(sensor: Any) -> dict[str, float]:
+    """Return what the filter believes of the errors of a sensor, which it estimates."""
+    found = {"misalignment_deg": float(np.degrees(one(getattr(sensor, "askew", 0.0), 0)))}
+    if isinstance(sensor, Magnetometer):
+        uneven, soft = 100.0 * np.array(one(sensor.uneven, 1)[::3])
+        found |= {"bias_nT": 1e9 * one(sensor.bias_sigma, 0), "bias_walk_nT": 1e9 * one(sensor.bias_walk, 0)}
+        found |= {"soft_iron_percent": float(soft), "scale_percent": float(np.sqrt(max(uneven**2 - soft**2, 0.0)))}
+    return found

@@ -38,6 +38,8 @@ SENSORS: dict[
     "dqekf": ((), ("gyro", *LOOKS, *PLACES)),
     "dqekf-kinematic": ((), ("gyro", *LOOKS, *PLACES)),
 }
+ERRORS = ("misalignment_deg", "scale_percent", "soft_iron_percent", "bias_nT", "bias_walk_nT")  # that are states
+ESTIMATING = ("gyro-mekf", "mekf", "dqekf")
 NUMBERS = (  # of a kind of sensors, that some filters need
     ("gyro", "arw", tuple(SENSORS)[1:], "the angular random walk [rad/sqrt(s)]"),
     ("gyro", "rate_hz", ("mekf", "dqekf"), "the noise of a sample is arw sqrt(rate_hz)"),
@@ -143,7 +145,6 @@ class Start(Section):
     sigma_attitude_deg: Positive = 5.0
     sigma_rate_deg_s: NonNegative = 10.0
     sigma_bias_deg_s: NonNegative = Field(default=0.1, description="0: the bias of the gyro is not estimated")
-    sigma_magnetometer_T: NonNegative = 1e-6
     sigma_position_m: Positive = 1.0
     sigma_velocity_m_s: NonNegative = 1.0
     dq_IB: Row8 | None = Field(default=None, description="the pose with the bits of a filter, instead of q_IB and r_IB")
@@ -231,6 +232,10 @@ class Replay(Section):
                 raise InputError(f"sensors.{s.name}.{key} is missing; give it: {what}")
         if s.kind == "magnetometer" and kind != "imu" and not s.sigma_T and not s.sigma_deg:
             raise InputError(f"sensors.{s.name}: sigma_T and sigma_deg are both zero; give one of them")
+        for key in ERRORS:
+            if getattr(s, key, 0.0) > 0.0 and kind not in ESTIMATING:
+                others = ", ".join(ESTIMATING)
+                raise InputError(f"sensors.{s.name}.{key}: {kind} does not estimate it; those that do: {others}")
         seen = getattr(s, "observer", None) is not None
         if kind == "ins" and seen:
             raise InputError(f"sensors.{s.name}.observer: ins knows no observer; leave it out")

@@ -21,11 +21,11 @@ SIGMAS = 3.0
 DEGREE = np.pi / 180.0
 MORE = {  # estimates beside the motion: their title, unit, and its size in SI
     "bias": ("gyro bias", "deg/s", DEGREE),
-    "magnetometer_bias": ("magnetometer bias", "nT", 1e-9),
     "magnet_B": ("magnet on the body", "uT", 1e-6),
     "magnet_I": ("magnet in the room", "uT", 1e-6),
     "dipole": ("residual dipole", "A m^2", 1.0),
 }
+OF_SENSORS = {"tilt": ("deg", DEGREE), "hard_iron": ("nT", 1e-9)}  # the same of a sensor, which their name goes on with
 
 
 class Curve(NamedTuple):
@@ -50,7 +50,8 @@ def states(kept: Kept) -> list[Curve]:
     part = thinned(kept)
     t, names = part["t"].astype(float), part.dtype.names or ()
     found = [*_motion(kept, part, t), _rate(kept, part, t)]
-    for name, (title, unit, scale) in MORE.items():
+    known = {n: (n.replace("_", " "), *how) for n in names for k, how in OF_SENSORS.items() if n.startswith(f"{k}_")}
+    for name, (title, unit, scale) in (MORE | known).items():
         if name in names:
             y, bound = part[name][:, :3].astype(float) / scale, _bound(kept, part, name, scale)
             found.append(Curve(title, unit, t, y, bound, False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,14 +11,14 @@ from gnc import quaternion
 from gnc.batch import chosen as chosen_of
 from gnc.estimators.chart import POSE, ROTATION, Chart, vector
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias
+from gnc.estimators.extra_states import ExtraState, ResidualDipole
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf, at_rest
 from gnc.estimators.navigation.attitude import slewed_by
 from gnc.estimators.navigation.free_body import Prior, TargetNavigation
 from gnc.estimators.pose_motion import TURN
 from gnc.models.craft.body import about_centre
-from gnc.models.sensors import Gyro, Measurement
+from gnc.models.sensors import Measurement
 from gnc.models.sensors.interface import Sighting
 from gnc.models.states import AttitudeState
 from gnc.scenarios.replay import config, filter_config
@@ -35,6 +35,7 @@ from gnc.scenarios.replay.filter_protocol import (
     pose_covariance,
     variance,
 )  # fmt: skip
+from gnc.scenarios.replay.sensor_states import SensorStates
 
 NOTHING = np.zeros(3)
 INERTIA = tuple(f"inertia_{part}" for part in ("xx", "yy", "xy", "xz", "yz"))  # errors of J whose trace is kept
@@ -47,24 +48,24 @@ class Field(NamedTuple):
 
 
 class Dynamic(ReplayFilter):
-    """Moved by known inputs; extra states are biases of gyros, a dipole, and the ratios of the inertia."""
+    """Moved by known inputs; extra states are a dipole, the ratios of the inertia, and those of sensors."""
 
     sample_size = 12
 
-    def _extras(self, chosen: Any, gyros: Sequence[Gyro], *motion: str) -> tuple[ExtraState, ...]:
+    def _extras(self, chosen: Any, sensors: Mapping[str, Any], *motion: str) -> tuple[ExtraState, ...]:
         """Return the extra states of a configuration, and name all errors."""
-        extras: list[ExtraState] = [
-            SensorBias(name=f"bias_{i}", of=g, walk=g.bias_walk**2) for i, g in enumerate(gyros)
-        ]
-        self._chosen, self._biases, self._motion = chosen, 3 * len(gyros), 3 * len(motion)
-        self.errors = named(*motion, *(bias.name for bias in extras))
+        extras: list[ExtraState] = []
+        self._chosen, self._states, self._motion = chosen, SensorStates(sensors), 3 * len(motion)
+        self.errors = named(*motion)
         if getattr(chosen, "dipole_sigma_Am2", 0.0) > 0.0:
             extras.append(ResidualDipole(walk=chosen.dipole_walk))
             self.errors += named("dipole")
         if chosen.inertia_sigma_kgm2 > 0.0:
             extras.append(Inertia(form="ratios", walk=getattr(chosen, "inertia_walk", 0.0)))
             self.errors += INERTIA
-        return tuple(extras)
+        self._own = len(self.errors)  # where the states of sensors begin
+        self.errors += self._states.errors
+        return (*extras, *self._states.extras)
 
     def _chart(self, fields: tuple[str, ...], chart: Chart) -> None:
         """State the fields of a belief, beside which extra states are."""
@@ -73,24 +74,24 @@ class Dynamic(ReplayFilter):
 
     def _first_extras(self, start: config.Start) -> tuple[Array, Array]:
         """Return first values of the extra states, and their covariance."""
-        names = self.errors[self._motion :]
-        values = np.concatenate([np.tile(start.bias, self._biases // 3), np.zeros(len(names) - self._biases)])
-        sigmas = {"bias": np.radians(start.sigma_bias_deg_s), "inertia": self._chosen.inertia_sigma_kgm2}
+        names, (values, spread) = self.errors[self._motion : self._own], self._states.first(start)
+        sigmas = {"inertia": self._chosen.inertia_sigma_kgm2}
         sigmas["dipole"] = getattr(self._chosen, "dipole_sigma_Am2", 0.0)
-        return values, np.diag([sigmas[name.split("_")[0]] ** 2 for name in names])
+        own = [sigmas[name.split("_")[0]] for name in names]
+        return np.concatenate([np.zeros(len(own)), values]), np.diag(np.concatenate([own, spread]) ** 2)
 
     def _extra_columns(self, belief: Any) -> dict[str, Array]:
-        biases = {"bias": belief.extras[..., : self._biases]} if self._biases else {}
-        others = [extra.name for extra in self.filter.extras[self._biases // 3 :]]
-        return biases | {name: self.filter.extra(belief, name) for name in others}
+        own = self.filter.extras[: len(self.filter.extras) - len(self._states.extras)]
+        found = {extra.name: self.filter.extra(belief, extra.name) for extra in own}
+        return found | self._states.columns(belief.extras[..., self._own - self._motion :])
 
 
 class ByTorque(Dynamic):
     """Dynamics-driven MEKF: known torques and wheels move it, and the field by its dipole."""
 
-    def __init__(self, chosen: filter_config.MekfFilter, gyros: Sequence[Gyro], common: dict[str, Any]) -> None:
+    def __init__(self, chosen: filter_config.MekfFilter, sensors: Mapping[str, Any], common: dict[str, Any]) -> None:
         psd = np.diag(np.asarray(chosen.torque_psd)) if np.ndim(chosen.torque_psd) else chosen.torque_psd
-        extras = self._extras(chosen, gyros, "a", "w")
+        extras = self._extras(chosen, sensors, "a", "w")
         self.filter = Mekf(np.array(chosen.J), chosen.method, psd, extras, substeps=chosen.substeps, **common)
         self._slewing = None if chosen.slewing is None else np.array(chosen.slewing)
         self._chart(("q_IB", "P_B"), (ROTATION, vector(3)))
@@ -137,12 +138,12 @@ class ByTorque(Dynamic):
 class ByWrench(Dynamic):
     """Dynamics-driven pose filter: known wrenches move it."""
 
-    def __init__(self, chosen: filter_config.DqekfFilter, gyros: Sequence[Gyro], common: dict[str, Any]) -> None:
+    def __init__(self, chosen: filter_config.DqekfFilter, sensors: Mapping[str, Any], common: dict[str, Any]) -> None:
         self._prior: Prior | None = None
         options: dict[str, Any] = {"method": chosen.method, "wrench_psd": np.asarray(chosen.wrench_psd)}
         options |= {
             "turn": TURN if chosen.substeps else None,
-            "extras": self._extras(chosen, gyros, "a", "r", "w", "v"),
+            "extras": self._extras(chosen, sensors, "a", "r", "w", "v"),
         }
         self.filter = DqEkf.of(chosen.mass, np.array(chosen.r_g), np.array(chosen.J_com), **options, **common)
         self._chart(("dq_IB", "chi_B"), (POSE, vector(6)))

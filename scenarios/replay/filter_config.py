@@ -35,7 +35,6 @@ class GyroMekfFilter(FilterSection):
     kind: Literal["gyro-mekf"]
     interval: Interval = Field(default="after", description="a sample counts after its stamp, before, or mean of both")
     coast_sigma: NonNegative = Field(default=0.01, description="[rad/s] of the last rate while the gyro is silent")
-    magnetometer_walk: NonNegative | None = Field(default=None, description="[T/sqrt(s)]: estimates that bias too")
 
 
 class MekfFilter(FilterSection):

@@ -21,7 +21,7 @@ Array = Any
 Sample = Measurement | None  # of what drives the filter
 
 
-CONSTANTS = ("bias", "magnetometer", "dipole", "inertia")  # errors of what does not move
+CONSTANTS = ("bias", "tilt", "hard_iron", "soft_iron", "dipole", "inertia")  # errors of what does not move
 
 
 class First(NamedTuple):

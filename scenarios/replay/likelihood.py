@@ -81,13 +81,13 @@ class Sums:
 
 def batched(sessions: Sequence[Session], sums: Sums, trials: int) -> Runner:
     """Return a runner whose filter and sensors have the numbers of all candidates."""
-    first = sessions[0]
+    first, made = sessions[0], dict[tuple[int, ...], Any]()
     channels = [
-        Channel(c.name, stacked([s.channels[i].sensor for s in sessions]), c.quantity, c.surround)
+        Channel(c.name, stacked([s.channels[i].sensor for s in sessions], made), c.quantity, c.surround)
         for i, c in enumerate(first.channels)
     ]
     filter_: ReplayFilter = first.filter
-    filter_.filter = stacked([s.filter.filter for s in sessions])
+    filter_.filter = stacked([s.filter.filter for s in sessions], made)
     plain = {c.name: c.sensor for c in first.channels}
     starter = starter_of(first.config, filter_)
     look = starter.look
@@ -99,17 +99,23 @@ def batched(sessions: Sequence[Session], sums: Sums, trials: int) -> Runner:
     return Runner(*parts, chosen.ungated_s, **options)
 
 
-def stacked(parts: Sequence[Any]) -> Any:
-    """Return a component whose numbers, where they differ, are those of all parts along a leading axis."""
-    first, changed = parts[0], {}
+def stacked(parts: Sequence[Any], made: dict[tuple[int, ...], Any]) -> Any:
+    """Return a component whose numbers, where they differ, are those of all parts along a leading axis.
+
+    What was made of the same parts before is given again: the state of a sensor knows the sensor by identity.
+    """
+    first, changed, key = parts[0], {}, tuple(map(id, parts))
+    if key in made:
+        return made[key]
     for field in dataclasses.fields(first):
         values = [getattr(part, field.name) for part in parts]
         if not field.init:
             continue
         if dataclasses.is_dataclass(values[0]):
-            changed[field.name] = stacked(values)
+            changed[field.name] = stacked(values, made)
         elif isinstance(values[0], tuple) and values[0] and dataclasses.is_dataclass(values[0][0]):
-            changed[field.name] = tuple(stacked(entries) for entries in zip(*values, strict=True))
+            changed[field.name] = tuple(stacked(entries, made) for entries in zip(*values, strict=True))
         elif any(not np.array_equal(value, values[0]) for value in values):
             changed[field.name] = np.array(values)
-    return dataclasses.replace(first, **changed)
+    made[key] = dataclasses.replace(first, **changed)
+    return made[key]

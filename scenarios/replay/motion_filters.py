@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gnc import quaternion
 from gnc.estimators.chart import POSE, ROTATION, vector
-from gnc.estimators.extra_states import SensorBias
 from gnc.estimators.gyro_mekf import GyroMekf
 from gnc.estimators.motion_fit import Poses, fitted
 from gnc.estimators.motion_models import Kind, MotionFilter
 from gnc.estimators.twist_ekf import TwistEkf
-from gnc.models.sensors import Gyro, Magnetometer, Measurement
+from gnc.models.sensors import Gyro, Measurement
 from gnc.scenarios.replay import config, filter_config
 from gnc.scenarios.replay.filter_protocol import (
     Array,
@@ -29,7 +28,9 @@ from gnc.scenarios.replay.filter_protocol import (
     pose_covariance,
     variance,
 )  # fmt: skip
+from gnc.scenarios.replay.sensor_states import SensorStates
 
+LARGEST = 1.0, 1e-3, 10.0  # sigma to which a recovery lets attitude and bias grow [rad, rad/s], and how often others
 SILENT = Measurement(np.zeros(3), False)
 AT_REST, NO_VELOCITY = np.zeros(6), np.zeros(3)
 
@@ -37,23 +38,23 @@ AT_REST, NO_VELOCITY = np.zeros(6), np.zeros(3)
 class GyroDriven(ReplayFilter):
     """Gyro MEKF: a gyro sample moves it."""
 
-    def __init__(self, chosen: filter_config.GyroMekfFilter, gyro: Gyro, common: dict[str, Any]) -> None:
-        self._biased = chosen.magnetometer_walk is not None
-        walk = np.square(chosen.magnetometer_walk or 0.0)
-        extras = (SensorBias(name="magnetometer", of=Magnetometer, walk=walk),) if self._biased else ()
-        self.filter = GyroMekf(gyro=gyro, coast_sigma=chosen.coast_sigma, extras=extras, **common)
-        self.errors = named("a", "bias", *(["magnetometer_bias"] if self._biased else []))
-        self.fields = ("q_IB", "bias", *(["extras"] if self._biased else []))
-        self.chart = (ROTATION, *[vector(3)] * (len(self.fields) - 1))
+    def __init__(
+        self, chosen: filter_config.GyroMekfFilter, gyro: Gyro, others: Mapping[str, Any], common: dict[str, Any]
+    ) -> None:
+        self._states = states = SensorStates(others)
+        self._sigmas = states.first(config.Start())[1]
+        common |= {"largest_sigma": np.append(LARGEST[:2], LARGEST[2] * self._sigmas)}
+        self.filter = GyroMekf(gyro=gyro, coast_sigma=chosen.coast_sigma, extras=states.extras, **common)
+        self.errors = (*named("a", "bias"), *states.errors)
+        more = len(states.errors)
+        self.fields = ("q_IB", "bias", "extras")[: 3 if more else 2]
+        self.chart = (ROTATION, vector(3), vector(more))[: len(self.fields)]
 
     def begin(self, first: First, start: config.Start, held: Sample) -> Any:
         """Return the belief before the first sample."""
         bias = variance(np.radians(start.sigma_bias_deg_s))
-        magnetometer = [variance(start.sigma_magnetometer_T)] if self._biased else []
-        C = given(start)
-        return self.filter.start(
-            first.q_IB, blocks(first.C[:3, :3], bias, *magnetometer) if C is None else C, start.bias
-        )
+        C = blocks(first.C[:3, :3], bias, np.diag(self._sigmas**2)) if start.C is None else given(start)
+        return self.filter.start(first.q_IB, C, start.bias)
 
     def step(self, belief: Any, sample: Sample, h: Array, end: Measurement) -> Any:
         """Move at the rate of the sample, or at the last rate, which is trusted less."""
@@ -71,7 +72,7 @@ class GyroDriven(ReplayFilter):
     def columns(self, belief: Any) -> dict[str, Array]:
         """Return attitude, rate, biases and C."""
         found = {"q_IB": belief.q_IB, "w_B": belief.w_B, "bias": belief.bias, "C": belief.C}
-        return found | ({"magnetometer_bias": belief.extras} if self._biased else {})
+        return found | self._states.columns(belief.extras)
 
 
 class Kinematic(ReplayFilter):

@@ -70,6 +70,14 @@ class Aiding(Sensor):
     sigma_delay_s: NonNegative = Field(default=0.0, description="ins: above 0 its time offset is estimated")
 
 
+class AskewSensor(Sensor):
+    """What sensors have whose mounting is known to so much, and estimated."""
+
+    misalignment_deg: NonNegative = Field(
+        default=0.0, description="one sigma about each axis; above 0 a state of gyro-mekf, mekf and dqekf"
+    )
+
+
 class GyroSensor(Sensor):
     """A rate gyro."""
 
@@ -94,7 +102,7 @@ class AccelerometerSensor(Sensor):
     range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
 
 
-class VectorSensor(Sensor):
+class VectorSensor(AskewSensor):
     """A direction: Sun, horizon, gravity, a field whose strength does not matter."""
 
     kind: Literal["vector"]
@@ -113,7 +121,7 @@ class VectorSensor(Sensor):
         return self
 
 
-class MagnetometerSensor(Sensor):
+class MagnetometerSensor(AskewSensor):
     """A magnetometer with a field of known strength."""
 
     kind: Literal["magnetometer"]
@@ -121,13 +129,17 @@ class MagnetometerSensor(Sensor):
     unit: Literal["T", "uT", "nT", "G", "mG"]
     sigma_T: NonNegative = 0.0
     sigma_deg: NonNegative = Field(default=0.0, description="angle by which the noise of one axis turns the field")
+    bias_nT: NonNegative = Field(default=0.0, description="hard iron, one sigma of each axis; above 0 a state, too")
+    bias_walk_nT: NonNegative = Field(default=0.0, description="by which it wanders [nT/sqrt(s)]; the same")
+    scale_percent: NonNegative = Field(default=0.0, description="of each axis, one sigma; the same")
+    soft_iron_percent: NonNegative = Field(default=0.0, description="of a symmetric matrix, one sigma; the same")
     reference: Vector3 | Three | Literal["magnetic-field"] | None = Field(
         default=None, description="in inertial axes [T]: 3 numbers, 3 columns, or magnetic-field; imu needs none"
     )
     range: Positive | None = Field(default=None, description="saturation of an axis, in `unit`")
 
 
-class AttitudeSensor(Sensor):
+class AttitudeSensor(AskewSensor):
     """A whole attitude: star tracker, motion capture."""
 
     kind: Literal["attitude"]

@@ -67,13 +67,25 @@ def _vector(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineS
 def _free_length(s: sensor_config.VectorSensor) -> models.VectorSensor | models.FineSunSensor:
     if isinstance(s.reference, tuple) and not isinstance(s.reference[0], str):
         r_I = _unit(np.array([s.reference], float))[0]
-        return models.VectorSensor(rate_hz=_rate(s), r_I=r_I, sigma_deg=s.sigma_deg)
-    return models.FineSunSensor(rate_hz=_rate(s), sigma_deg=s.sigma_deg, q_BS=s.q_BS)
+        return models.VectorSensor(rate_hz=_rate(s), r_I=r_I, **_noise(s))
+    return models.FineSunSensor(rate_hz=_rate(s), q_BS=s.q_BS, **_noise(s))
+
+
+def _noise(s: sensor_config.VectorSensor | sensor_config.MagnetometerSensor) -> dict[str, Any]:
+    return {"sigma_deg": s.sigma_deg, "askew": np.radians(s.misalignment_deg)}
+
+
+def _magnetometer(s: sensor_config.MagnetometerSensor) -> models.Magnetometer:
+    soft = 0.01 * s.soft_iron_percent
+    believed = {"bias_sigma": 1e-9 * s.bias_nT, "bias_walk": 1e-9 * s.bias_walk_nT, **_noise(s)}
+    uneven = [np.hypot(0.01 * s.scale_percent, soft)] * 3 + [soft] * 3
+    return models.Magnetometer(rate_hz=_rate(s), sigma_T=s.sigma_T, uneven=uneven, q_BS=s.q_BS, **believed)
 
 
 def _attitude(s: sensor_config.AttitudeSensor) -> models.StarTracker:
     sigma = s.sigma_arcsec if s.sigma_arcsec is not None else ARCSEC_PER_DEG * np.asarray(s.sigma_deg)
-    return models.StarTracker(rate_hz=_rate(s), sigma_arcsec=sigma, q_BS=s.q_BS)
+    askew = np.radians(s.misalignment_deg)
+    return models.StarTracker(rate_hz=_rate(s), sigma_arcsec=sigma, q_BS=s.q_BS, bias_sigma=askew)
 
 
 def _relative(s: Any) -> dict[str, Any]:
@@ -90,9 +102,7 @@ def _pose(s: sensor_config.PoseSensor) -> models.RelativePose:
 _BUILD: dict[str, Callable[[Any], Any]] = {
     "gyro": lambda s: models.Gyro(rate_hz=_rate(s), arw=s.arw or 0.0, bias_walk=s.bias_walk, q_BS=s.q_BS),
     "vector": _vector,
-    "magnetometer": lambda s: models.Magnetometer(
-        rate_hz=_rate(s), sigma_T=s.sigma_T, sigma_deg=s.sigma_deg, q_BS=s.q_BS
-    ),
+    "magnetometer": _magnetometer,
     "attitude": _attitude,
     "pose": _pose,
     "position": lambda s: models.RelativePosition(**_relative(s)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -181,23 +181,25 @@ def _of_unit_length(config: Replay, tables: dict[str, Table]) -> Replay:
 def _filter(config: Replay, built: dict[str, Channel], tables: dict[str, Table]) -> Any:
     if config.filter.kind in ("imu", "ins"):
         return Imu() if config.filter.kind == "imu" else Inertial(config)
-    gyros = [c.sensor for c in built.values() if isinstance(c.sensor, Gyro)]
-    return driven(config.filter, gyros, config.start, _motion_poses(config, built, tables))
+    sensors = {name: c.sensor for name, c in built.items()}
+    return driven(config.filter, sensors, config.start, _motion_poses(config, built, tables))
 
 
-def driven(chosen: Any, gyros: list[Gyro], start: Start, poses: Sequence[Poses] = ()) -> ReplayFilter:
+def driven(chosen: Any, sensors: Mapping[str, Any], start: Start, poses: Sequence[Poses] = ()) -> ReplayFilter:
     """Build the filter of a configuration; stretches of poses tell the motion, if it is not stated."""
     patience = "patience" if chosen.kind == "gyro-mekf" else "patience_s"
     common = {"gate_probability": chosen.gate_probability, patience: chosen.patience or OWN_PATIENCE}
     common |= {} if chosen.inflation is None else {"inflation": chosen.inflation}
+    gyros = [sensor for sensor in sensors.values() if isinstance(sensor, Gyro)]
+    others = {name: sensor for name, sensor in sensors.items() if not isinstance(sensor, Gyro)}
     made: ReplayFilter
     if chosen.kind == "gyro-mekf":
-        made = GyroDriven(chosen, gyros[0], common)
+        made = GyroDriven(chosen, gyros[0], others, common)
     elif chosen.kind == "dqekf-kinematic":
         made = Moving(chosen, poses) if poses else Kinematic(chosen, common, gyros[0] if gyros else None)
     else:
-        biased = gyros if start.sigma_bias_deg_s > 0.0 else []
-        made = (ByTorque if chosen.kind == "mekf" else ByWrench)(chosen, biased, common)
+        known = sensors if start.sigma_bias_deg_s > 0.0 else others
+        made = (ByTorque if chosen.kind == "mekf" else ByWrench)(chosen, known, common)
     n = made.start_size(start)
     if start.C is not None and (len(start.C) != n or any(len(row) != n for row in start.C)):
         raise InputError(f"start.C: give {n} rows of {n} numbers, over {', '.join(made.errors[:n])}")

@@ -18,6 +18,7 @@ from gnc.scenarios.replay.filter_protocol import First
 Array = Any
 
 TOGETHER_S = 0.1  # two vectors this near in time are taken as simultaneous
+OPEN = 10.0  # times its misalignment a first attitude is open: else what is told once would count as two witnesses
 PARALLEL = 0.05  # sine of the angle below which two vectors do not tell an attitude
 
 
@@ -61,7 +62,7 @@ class Starter:
             return None
         if isinstance(sensor, StarTracker):
             q_IB, R_BS = quaternion.mul(z, quaternion.conj(sensor.q_BS)), quaternion.to_matrix(sensor.q_BS)
-            R = sensor.predict(AttitudeState(q_IB, np.zeros(3))).R
+            R = sensor.predict(AttitudeState(q_IB, np.zeros(3))).R + (OPEN * sensor.askew) ** 2 * np.eye(3)
             return First(q_IB, np.zeros(3), _padded(R_BS @ R @ R_BS.T))
         return self._triad(name, t, sensor, z, env)
 
@@ -90,14 +91,24 @@ def _direction(sensor: Any, z: Array, env: Any) -> tuple[Array, Array, float] | 
     """Return unit vectors in body and inertial axes, and the noise as an angle."""
     sensor = sensor.of if isinstance(sensor, UnitDirection) else sensor
     if isinstance(sensor, VectorSensor):
-        return z / np.linalg.norm(z), sensor.r_I, float(np.radians(sensor.sigma_deg))
+        return z / np.linalg.norm(z), sensor.r_I, _sigma(sensor)
     if isinstance(sensor, FineSunSensor):
-        return sensor.in_body(z) / np.linalg.norm(z), env.sun_I, float(np.radians(sensor.sigma_deg))
+        return sensor.in_body(z) / np.linalg.norm(z), env.sun_I, _sigma(sensor)
     if isinstance(sensor, Magnetometer):
         strength = float(np.linalg.norm(env.B_I))
-        sigma = np.hypot(float(sensor.sigma_T) / strength, float(np.radians(sensor.sigma_deg)))
-        return sensor.in_body(z) / np.linalg.norm(z), env.B_I / strength, float(sigma)
+        own = sensor.bias_sigma / strength, np.max(sensor.uneven)
+        return (
+            sensor.in_body(z) / np.linalg.norm(z),
+            env.B_I / strength,
+            _sigma(sensor, sensor.sigma_T / strength, *own),
+        )
     return None
+
+
+def _sigma(sensor: Any, noise: float = 0.0, *own: float) -> float:
+    """Return the noise as an angle, with errors of its own that the filter has yet to find."""
+    told = np.hypot(float(noise), float(np.radians(sensor.sigma_deg)))
+    return float(np.hypot(told, OPEN * np.sqrt(sensor.askew**2 + sum(x**2 for x in own))))
 
 
 def _padded(C: Array) -> Array:

@@ -12,7 +12,7 @@ from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.extra_states import ExtraState, Kick, ResidualDipole, SensorBias, SteadyTorque, sensor_biases
 from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.mekf import Mekf
-from gnc.models.sensors import Gyro, Magnetometer
+from gnc.models.sensors import FineSunSensor, Gyro, Magnetometer, UnitDirection, VectorSensor
 from gnc.models.sensors.interface import Measurement
 from gnc.models.states import AttitudeState
 from tests.estimators.tumble import NONE, SENSORS, W_0, J, attitude_error, begin, flown, measured, run
@@ -136,6 +136,27 @@ def test_a_sensor_that_is_askew_and_uneven_is_predicted_as_it_reads_with_exact_d
     steps = 1e-4 * np.eye(values.size)
     slopes = [(reading(values + step) - reading(values - step)) / 2e-4 for step in steps]
     np.testing.assert_allclose(H[:, 6:], np.transpose(slopes), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_direction_of_unit_length_is_predicted_askew_with_exact_derivatives(fixed) -> None:
+    """Across what is expected a reading off by little is off by H times that; derivatives by central differences."""
+    r_I = np.array([0.36, 0.48, 0.8])
+    known = {"rate_hz": 1.0, "sigma_deg": 0.1, "askew": 0.03}
+    whole = VectorSensor(r_I=r_I, **known) if fixed else FineSunSensor(q_BS=[0.5, 0.5, -0.5, 0.5], **known)
+    sensor, q_IB = UnitDirection(whole), np.array([0.1, 0.7, -0.1, 0.7])
+    together, env = Augmentation(tuple(sensor_biases({"s": sensor}))), SimpleNamespace(sun_I=r_I, shadow=0.0)
+    tilt, R_BS = np.array([0.02, -0.03, 0.04]), np.eye(3) if fixed else quaternion.to_matrix(whole.q_BS)
+
+    def reading(a, more):
+        b_B = quaternion.inverse_rotate(quaternion.mul(q_IB, quaternion.exp(a)), r_I)
+        return quaternion.rotate(quaternion.exp(-tilt - more), R_BS.T @ b_B)
+
+    z, H, _ = together.expect(sensor, AttitudeState(q_IB, W_0), env, tilt)
+    np.testing.assert_allclose(z, reading(np.zeros(3), np.zeros(3)), rtol=1e-13)
+    for i, step in enumerate(1e-4 * np.eye(9)):
+        off = (sensor.residual(reading(sign * step[:3], sign * step[6:]), z) for sign in (1.0, -1.0))
+        np.testing.assert_allclose(H[:, i], np.subtract(*off) / 2e-4, atol=1e-8)
 
 
 def test_two_extra_states_of_one_name_are_refused() -> None:

@@ -6,7 +6,9 @@ import tomllib
 import numpy as np
 import pytest
 import xarray
+from scipy.stats import chi2
 
+from gnc import quaternion
 from gnc.scenarios import cli
 from gnc.scenarios.missions.build import prepare
 from gnc.scenarios.missions.dispersal import groups
@@ -29,6 +31,16 @@ DELAYED = [  # rates and delays that differ, a star tracker, mountings, an estim
     f"{FILTER}.dipole_walk=1e-9",
     f"{FILTER}.ungated_s=20",
     "software.sat.rate_hz=5",
+]
+
+ASKEW = [
+    "run.duration_s=60",
+    f"{SENSORS}.sun_sensor.misalignment_deg=1.0",
+    f"{SENSORS}.magnetometer.misalignment_deg=1.0",
+    f"{SENSORS}.magnetometer.bias_nT=300.0",
+    f"{SENSORS}.magnetometer.soft_iron_percent=1.0",
+    f"{SENSORS}.star={{kind='star-tracker', rate_hz=0.1, misalignment_arcsec=60.0}}",
+    f"{FILTER}.inertia_sigma_percent=2.0",
 ]
 
 DISPERSED = [
@@ -80,9 +92,10 @@ def simulated(name, settings, seed, trial, log):
         ("pointing", POINTING, ".csv"),
         ("pointing", DELAYED, ".parquet"),
         ("pointing", DISPERSED, ".npz"),
+        ("pointing", ASKEW, ".npz"),
         ("attitude-only", [], ".h5"),
     ],
-    ids=["pointing", "pointing, delayed", "pointing, dispersed", "attitude-only"],
+    ids=["pointing", "pointing, delayed", "pointing, dispersed", "pointing, askew", "attitude-only"],
 )
 def test_replay_of_a_simulated_log_gives_the_estimates_of_the_missions_filter_bit_for_bit(
     name, settings, suffix, tmp_path
@@ -148,14 +161,26 @@ def test_a_flight_on_a_gyro_is_replayed_in_the_band_of_every_sensor_and_what_rep
     assert told["truth"]["rms_deg"] < 0.05
 
 
-def test_a_gyro_filter_that_estimates_a_magnetometer_is_written_with_its_walk_and_sigma(tmp_path):
-    file, log = tmp_path / "mine.toml", tmp_path / "flight.csv"
-    field = '\n[craft.sat.sensors.field]\nkind = "magnetometer"\nbias_nT = 300.0\nmisalignment_deg = 1.0\n'
-    file.write_text(GYRO + field)
-    assert cli.main(["simulate", str(file), "--log", str(log), "--set", "run.duration_s=20"]) == 0
-    written = tomllib.loads((tmp_path / "flight.toml").read_text())
-    assert written["filter"]["magnetometer_walk"] == 0.0
-    assert written["start"]["sigma_magnetometer_T"] == pytest.approx(3e-7, rel=1e-12)
+ERRORS = {"misalignment_deg": 1.0, "bias_nT": 300.0, "scale_percent": 0.4, "soft_iron_percent": 0.3}
+
+
+def test_sensors_askew_leave_replay_as_honest_as_the_mission(tmp_path):
+    """NEES of the last attitude of six trials, which begin by two directions askew: beyond the band once in 10 000."""
+    file, nees = tmp_path / "mine.toml", []
+    field = ", ".join(f"{key} = {value}" for key, value in ERRORS.items())
+    askew = f"sun_sensor = {{ misalignment_deg = 1.0 }}\nmagnetometer = {{ {field} }}"
+    gyro = 'gyro = { kind = "gyro", rate_hz = 2.0 }\n'
+    file.write_text(f'base = "pointing"\n[craft.sat.sensors]\n{askew}\n{gyro}[{FILTER}]\nkind = "gyro-mekf"\n')
+    for trial in range(6):
+        found, _ = simulated(str(file), ["run.duration_s=60"], 0, trial, tmp_path / f"{trial}.npz")
+        q, q_true, C = (found[name].values[-1] for name in ("q_IB", "truth_q_IB", "C"))
+        error = quaternion.log(quaternion.mul(quaternion.conj(q), q_true))
+        nees.append(error @ np.linalg.solve(C[:3, :3], error))
+    low, high = chi2.ppf([0.5e-4, 1.0 - 0.5e-4], 18)
+    assert low < np.sum(nees) < high
+    written = {s["name"]: s for s in tomllib.loads((tmp_path / "0.toml").read_text())["sensors"]}
+    assert {key: written["magnetometer"][key] for key in ERRORS} == pytest.approx(ERRORS, rel=1e-9)
+    assert written["sun_sensor"]["misalignment_deg"] == pytest.approx(1.0, rel=1e-9)
 
 
 def test_json_tells_the_files_and_the_rows(tmp_path, capsys):

@@ -173,9 +173,9 @@ def torque_flight(steps: int = 300, dipole: bool = False) -> Flight:
     gyro = Gyro(rate_hz=2.0, arw=1e-4, bias_walk=1e-5)
     ends = [VectorSensor(rate_hz=2.0, r_I=r, sigma_deg=0.2) for r in np.eye(3)[:2]]
     more = (ResidualDipole(walk=1e-8),) if dipole else ()
-    extras = (SensorBias(name="bias 0", of=gyro, walk=gyro.bias_walk**2), *more)
+    extras = (*more, SensorBias(name="gyro", of=gyro, walk=gyro.bias_walk**2))
     mekf = Mekf(J, "vi4", 1e-8, extras, substeps=not dipole)
-    sigmas = [np.radians(0.1)] * 3 + ([20.0] * 3 if dipole else [])
+    sigmas = ([20.0] * 3 if dipole else []) + [np.radians(0.1)] * 3
     C, C_b = np.diag([1e-4] * 3 + [1e-4] * 3), np.diag(np.square(sigmas))
     field = 4e-5 * np.stack([np.cos(0.02 * np.arange(steps)), np.sin(0.02 * np.arange(steps)), np.ones(steps)], axis=1)
     q, w = tumble(steps, h)
@@ -246,10 +246,10 @@ bias_walk = 1e-5
     found = {
         "q_IB": stacked.q_IB,
         "w_B": mekf.state(stacked).w_B,
-        "bias": stacked.extras[:, :3],
+        "bias": stacked.extras[:, -3:],
         "C": mekf.covariance(stacked),
     }
-    found |= {"dipole": stacked.extras[:, 3:]} if dipole else {}
+    found |= {"dipole": stacked.extras[:, :3]} if dipole else {}
     return Flight(columns, toml, np.array(times), found)
 
 

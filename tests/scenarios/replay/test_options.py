@@ -49,7 +49,7 @@ def test_errors_are_named_without_blanks(tmp_path):
     flights.replayed(tmp_path / "log.npz", flight.toml, tmp_path / "out")
     names = flights.estimates(tmp_path / "out").attrs["errors"].split()
     assert len(names) == 12
-    assert names[6] == "bias_0_x" and names[9] == "dipole_x"
+    assert names[6] == "dipole_x" and names[9] == "bias_gyro_x"
 
 
 REFUSED = [
@@ -68,7 +68,7 @@ def test_a_start_or_filter_that_does_not_fit_is_one_line(old, new, said):
 
     def build():
         config = parse(toml.replace(old, new, 1), Replay)
-        return driven(config.filter, [_gyro()], config.start)
+        return driven(config.filter, {"gyro": _gyro()}, config.start)
 
     if said is None:
         assert len(build().errors) == 12
@@ -94,3 +94,14 @@ def test_beginning_anew_is_for_poses_seen_from_an_observer():
     toml = flights.pose_flight(False, 10).toml.replace("wrench_psd", "restart_beyond = [0.1, 0.1]\nwrench_psd")
     with pytest.raises(InputError, match="filter.restart_beyond: 'ranger' is no pose in an observer's frame"):
         parse(toml, Replay)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["misalignment_deg = 1.0", "bias_nT = 9.0", "bias_walk_nT = 1.0", "scale_percent = 1.0", "soft_iron_percent = 1"],
+)
+def test_a_filter_that_does_not_estimate_an_error_of_a_sensor_says_which_do(key):
+    sensor = "[[sensors]]\nkind = '{}'\ncolumns = ['a', 'b', 'c']\nunit = '{}'\n"
+    toml = "[filter]\nkind = 'imu'\n" + sensor.format("gyro", "rad/s") + sensor.format("accelerometer", "m/s^2")
+    with pytest.raises(InputError, match="imu does not estimate it; those that do: gyro-mekf, mekf, dqekf"):
+        parse(toml + sensor.format("magnetometer", "uT") + key, Replay)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray
 
 from gnc import quaternion
 from gnc.config.base import parse, read
@@ -16,7 +17,7 @@ from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.likelihood import likelihoods
 from gnc.scenarios.replay.tune import Tuning, tunable
 from gnc.scenarios.replay.tune_command import tune
-from tests.scenarios.replay.flights import named, names
+from tests.scenarios.replay.flights import named, names, replayed
 
 ARW, SIGMA_DEG = 0.01, 0.5
 TOML = f"""
@@ -85,6 +86,20 @@ def test_candidates_in_a_batch_have_the_likelihood_they_have_alone(tmp_path, mon
     assert terms.shape == (len(t), 3)
     monkeypatch.setattr(stepper, "FEWEST", 1)
     np.testing.assert_array_equal(tuning.stretches(points), together)  # compiled
+
+
+def test_candidates_estimate_how_a_sensor_is_askew_as_replay_does(tmp_path):
+    """The likelihood is that of the innovations which replay records, of a tracker that is 2 deg off."""
+    log = columns(1, rows=200)
+    st = np.stack([log[f"st_{i}"] for i in range(4)], axis=1)
+    log |= named("st", quaternion.mul(st, quaternion.exp(np.radians([2.0, 0.0, 0.0]))))
+    write_log(tmp_path / "log.npz", {"": log})
+    toml = TOML.replace("sigma_deg = 1.0", "sigma_deg = 0.5\nmisalignment_deg = 2.0") + START
+    replayed(tmp_path / "log.npz", toml, tmp_path / "out")
+    with xarray.open_dataset(tmp_path / "out" / "innovations_tracker.nc", engine="scipy") as found:
+        expected = -0.5 * (found["nis"].values + np.linalg.slogdet(found["S"].values)[1])
+    _, terms = likelihoods(tmp_path / "log.npz", [parse(toml, Replay)] * 2)
+    np.testing.assert_allclose(terms, np.stack([expected] * 2, axis=1), rtol=1e-9)
 
 
 def test_it_says_what_can_be_tuned(tmp_path):
