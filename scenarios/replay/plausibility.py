@@ -23,7 +23,7 @@ GRAVITY, EARTH_FIELD = (5.0, 50.0), (15e-6, 80e-6)  # plausible lengths [m/s^2] 
 NOISES = 5.0  # by which a motion of a direction has to exceed its noise: chosen by its size, it would look too large
 ANGLE_DEG = 20.0  # by which the angle of two directions may differ from that of their references
 SLOPE = (0.8, 1.25)  # of the gyro's rate over the one of a differentiated attitude
-TURNING = 0.05  # [rad/s] below which rates tell nothing
+TURNING, TURN = 0.05, 0.2  # [rad/s] below which rates tell nothing; [rad] beside which noise and jitter are small
 SWING_S, SWUNG, OFTEN = (0.05, 0.1, 0.2), 0.1, 0.2  # [s] over which directions move by a share of their length, often
 FOLLOWS, SWINGS = 0.4, (0.7, 1.4)  # share of that motion which a gyro explains at least, and at which ratio of rates
 STUCK_S = 1.0  # for which a sensor repeats itself to be doubted
@@ -95,13 +95,12 @@ def _fields(evidence: Evidence) -> list[str]:
 
 def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
     """Compare a gyro with how a direction m moves, dm = -s turn x (m - c); c is a magnet on the body, s should be 1."""
-    (g, t_g, w), (f, t, z) = gyro, field
+    (g, t_g, _), (f, t, z) = gyro, field
     m = z[:, :3] if f.kind == "vector" else quaternion.rotate(f.q_BS, z[:, :3])
     lag, good = _swung(t, m)
     if orbit or good.sum() < 50 or len(t_g) < 3:
         return []
-    swept = np.cumsum(quaternion.rotate(g.q_BS, w[:, :3]) * np.diff(t_g, prepend=t_g[0])[:, None], axis=0)
-    swept = np.stack([np.interp(t, t_g, swept[:, i]) for i in range(3)], axis=1)
+    swept = _swept(gyro, t)
     turn, dm, middle = swept[lag:] - swept[:-lag], m[lag:] - m[:-lag], 0.5 * (m[lag:] + m[:-lag])
     axes = [np.cross(turn[good], axis).ravel() for axis in np.eye(3)]
     A, b = np.stack([-np.cross(turn[good], middle[good]).ravel(), *axes], axis=1), dm[good].ravel()
@@ -113,6 +112,13 @@ def _swings(gyro: Seen, field: Seen, orbit: bool) -> list[str]:
         ]
     told = f"{g.name} turns {1.0 / slope:.3g} times as fast as {f.name} swings: check unit, signs, axes and rates"
     return [] if SWINGS[0] < slope < SWINGS[1] else [told]
+
+
+def _swept(gyro: Seen, t: Array) -> Array:
+    """Return by what the rate of a gyro sums up until times, body axes."""
+    g, t_g, w = gyro
+    swept = np.cumsum(quaternion.rotate(g.q_BS, w[:, :3]) * np.diff(t_g, prepend=t_g[0])[:, None], axis=0)
+    return np.stack([np.interp(t, t_g, swept[:, i]) for i in range(3)], axis=1)
 
 
 def _swung(t: Array, m: Array) -> tuple[int, Array]:
@@ -208,28 +214,39 @@ def _between(a: Array, b: Array) -> Array:
 
 
 def _rates(gyro: Seen, attitude: Seen) -> list[str]:
-    """Compare a gyro with a differentiated attitude: the slope tells unit, rate of the clock and sign."""
+    """Compare the turns of a gyro with those of an attitude: their slope tells unit, rate of the clock and sign.
+
+    Turns, not rates: a rate over a step is as wrong as its two stamps, and the fastest would be those of short steps.
+    """
     name = getattr(attitude[0], "name", "truth")
     t, q = attitude[1], attitude[2][:, :4]
     if len(t) < 3:
         return []
-    step = np.diff(t)
-    rate = quaternion.log(quaternion.mul(quaternion.conj(q[:-1]), q[1:])) / step[:, None]
-    speed, middle = np.sqrt((rate * rate).sum(axis=1)), 0.5 * (t[1:] + t[:-1])
-    measured = quaternion.rotate(gyro[0].q_BS, gyro[2][:, :3])
-    w = np.stack([np.interp(middle, gyro[1], measured[:, i]) for i in range(3)], axis=1)
-    good = (step < 5.0 * np.median(step)) & (middle > gyro[1][0]) & (middle < gyro[1][-1])
-    good &= speed > max(TURNING, float(np.median(speed[good])) if good.any() else 0.0)
+    (lag, turn), step, swept = _turned(t, q), float(np.median(np.diff(t))), _swept(gyro, t)
+    w, size, span = swept[lag:] - swept[:-lag], np.sqrt((turn * turn).sum(axis=1)), t[lag:] - t[:-lag]
+    good = (span < (lag + 4.0) * step) & (t[:-lag] > gyro[1][0]) & (t[lag:] < gyro[1][-1])
+    good &= size > max(TURNING * lag * step, float(np.median(size[good])) if good.any() else 0.0)
     if good.sum() < 10:
         return []
     sizes = np.sqrt((w[good] ** 2).sum(axis=1))
-    slope = float(np.median(sizes / speed[good]))
+    slope = float(np.median(sizes / size[good]))
     if not SLOPE[0] < slope < SLOPE[1]:
         likely = " (57.3 is between rad/s and deg/s)" if 45.0 < max(slope, 1.0 / slope) < 72.0 else ""
         return [f"{gyro[0].name} turns {slope:.3g} times as fast as {name}: check its unit and the rates{likely}"]
-    agreement = float(np.median((w[good] * rate[good]).sum(axis=1) / np.maximum(sizes * speed[good], 1e-12)))
+    agreement = float(np.median((w[good] * turn[good]).sum(axis=1) / np.maximum(sizes * size[good], 1e-12)))
     if getattr(attitude[0], "align", False) or agreement > 0.7:
         return []
     return [
         f"{gyro[0].name} and {name} turn as fast, about other axes ({agreement:.2f}): check signs, axes and rotation"
     ]
+
+
+def _turned(t: Array, q: Array) -> tuple[int, Array]:
+    """Return the least lag over which an attitude often turns by more than noise and jitter, and its turns."""
+    lag, step = 1, float(np.median(np.diff(t)))
+    while True:
+        turn = quaternion.log(quaternion.mul(quaternion.conj(q[:-lag]), q[lag:]))
+        often = np.quantile(np.sqrt((turn * turn).sum(axis=1)), 0.75) > TURN
+        if often or lag * step * TURNING > TURN or 4 * lag > len(t):
+            return lag, turn
+        lag *= 2
