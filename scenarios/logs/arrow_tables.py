@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.scenarios.logs.clock import iso_stamps
 from gnc.scenarios.logs.tables import Chunk, Table, missing
+from gnc.scenarios.logs.text_header import check_names, fields_of, header, number, separated_by_blanks
 from gnc.typing import Array
 
 try:
@@ -26,14 +28,13 @@ except ImportError:
 
 HEAD = 60  # lines in which the data begin
 DECIMAL_COMMA = re.compile(r"\d,\d")
-DATE = re.compile(r"\d{4}-\d\d-\d\d")
-UNIT = re.compile(r"[\[(].*[\])]|-|1|%|°.*|[uµmnk]?(s|m|T|g|g0|rad|deg|Hz|V|A|K|N|G|gauss)([ */.^]?-?[\w^()-]+)*")
+BLANKS, EDGES = re.compile(rb" +"), re.compile(rb"(?m)^ | (?=\r?$)")  # the latter about a line
 READ_BYTES = 1 << 21  # at a time
 NULLS = ["", "NA", "N/A", "null", "NULL", "None", "-", "nan", "NaN", "NAN"]
 
 
 class CsvTable:
-    """A file with lines of names before its data, fields separated by commas, semicolons or tabs."""
+    """A file with lines of names before its data, fields separated by commas, semicolons, tabs or blanks."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.malformed = path, 0
@@ -47,7 +48,10 @@ class CsvTable:
         self._delimiter = next((mark for mark in ";\t" if 2 * longest.count(mark) >= max(longest.count(","), 1)), ",")
         self._comma = self._delimiter != "," and bool(DECIMAL_COMMA.search(lines[-1]))
         lines = [line.replace(",", ".") for line in lines] if self._comma else lines
-        self.columns, self.units, self._skipped = header([line.split(self._delimiter) for line in lines])
+        self._delimiter = " " if separated_by_blanks(lines) else self._delimiter
+        rows = [line.split(self._delimiter) for line in lines] if self._delimiter != " " else fields_of(lines)
+        self.columns, self.units, self._skipped = header(rows)
+        check_names(self.columns, len(rows[-1]), path)
         if len(set(self.columns)) < len(self.columns):
             raise InputError(f"{path}: two columns have the same name in the first line; give each its own")
 
@@ -56,7 +60,7 @@ class CsvTable:
         wanted = [*numbers, *stamps]
         try:
             reader = pyarrow.csv.open_csv(
-                self.path,
+                _Squeezed(self.path) if self._delimiter == " " else self.path,
                 read_options=pyarrow.csv.ReadOptions(
                     use_threads=False,
                     block_size=READ_BYTES,
@@ -119,28 +123,28 @@ def parquet_tables(path: Path) -> dict[str, Table]:
     return {"": ParquetTable(path)}
 
 
-def header(lines: list[list[str]]) -> tuple[list[str], dict[str, str], int]:
-    """Return the names of the columns, their units, and how many lines come before the data.
+class _Squeezed(io.RawIOBase):
+    """A text file whose fields are separated by one blank each."""
 
-    Names are in the line before the data; titles and comments of other lengths are left out, and
-    names in two lines, of a sensor and of its axes, are joined.
-    """
-    clean = [[field.strip().strip('"') for field in fields] for fields in lines]
-    first = next((i for i, fields in enumerate(clean) if i and _is_data(fields, max(map(len, clean)))), 1)
-    named = [f for f in clean[:first] if len(f) == len(clean[min(first, len(clean) - 1)]) and any(f)] or clean[:1]
-    units = list[str]()
-    if len(named) > 1 and 2 * sum(bool(UNIT.fullmatch(f)) for f in named[-1] if f) >= sum(map(bool, named[-1])):
-        units, named = [field.strip("[]()") for field in named[-1]], named[:-1]
-    named = named[-1:] if len(set(named[-1])) == len(named[-1]) else named[-2:]
-    names = ["_".join(filter(None, parts)) for parts in zip(*named, strict=True)]
-    return names, dict(zip(names, units, strict=False)), first
+    def __init__(self, path: Path) -> None:
+        self._file, self._ready = path.open("rb"), b""
 
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
 
-def _is_data(fields: list[str], most: int) -> bool:
-    """Tell whether a line has as many fields as any, at least half of what is filled being numbers or dates."""
-    filled = [f for f in fields if f]
-    numbers = sum(np.isfinite(_number(f)) or f.lower() == "nan" or bool(DATE.match(f)) for f in filled)
-    return len(fields) == most and bool(filled) and 2 * numbers >= len(filled)
+    def read(self, size: int = -1) -> bytes:
+        """Return at most so many bytes."""
+        if not self._ready:
+            self._ready = EDGES.sub(b"", BLANKS.sub(b" ", self._file.read(READ_BYTES) + self._file.readline()))
+        size = len(self._ready) if size < 0 else size
+        told, self._ready = self._ready[:size], self._ready[size:]
+        return told
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
 
 def _lines_inside(column: Any) -> int:
@@ -153,16 +157,9 @@ def _numbers(column: Any) -> Array:
     try:
         return pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
-        return np.array([_number(text) for text in column.to_pylist()])
+        return np.array([number(text) for text in column.to_pylist()])
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InputError(f"a column of type {column.type} holds no numbers; map another column") from None
-
-
-def _number(text: Any) -> float:
-    try:
-        return np.nan if text is None else float(text)
-    except (TypeError, ValueError):
-        return np.inf
 
 
 def _stamps(column: Any) -> Array:
@@ -191,6 +188,6 @@ def _mixed(column: Any) -> Array:
     text = column.to_pylist()
     first = next((s for s in text if s), "")
     if first[4:5] != "-":
-        values = np.array([_number(s) for s in text])
+        values = np.array([number(s) for s in text])
         return np.where(np.isfinite(values), values, np.nan)
     return iso_stamps(np.array([s or "" for s in text]))

@@ -250,3 +250,37 @@ def test_the_first_configuration_has_the_filter_that_suits_the_sensors_with_thei
 def test_without_a_configuration_it_says_how_to_get_one(tmp_path):
     with pytest.raises(InputError, match="--inspect"):
         replay(tmp_path / "log.npz", out=tmp_path)
+
+
+def test_a_text_file_whose_fields_are_separated_by_blanks_is_read(tmp_path):
+    """Aligned columns, a comment of names, a title, 3 MB of rows, a line cut off and one with a field too many."""
+    values = np.arange(90_000)[:, None] * [0.5, -2.0, 3.0]
+    rows = "".join(f"{a:9} {b:12}{c:12}  \r\n" for a, b, c in values.tolist())
+    for suffix in (".csv", ".txt"):
+        path = tmp_path / f"log{suffix}"
+        path.write_text(f"a log, of a body\n#  t   wx  wy\n{rows}1 2\n1 2 3 4\n  7 8 9")
+        table = open_log(path)[""]
+        found = np.concatenate([list(chunk.values()) for chunk in table.chunks(["t", "wx", "wy"], [], 10_000)], axis=1)
+        np.testing.assert_array_equal(found.T, [*values, [7.0, 8.0, 9.0]])
+        assert table.malformed == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.0,1,2\n0.1,3,4\n", "the first line has numbers and no names; write a line of column names above it"),
+        ("0.0 1 2\n0.1 3 4\n", "the first line has numbers and no names"),
+        ("2024-01-01T00:00:00,0.0,0.0\n2024-01-01T00:00:01,0.0,1.0\n", "the first line has numbers and no names"),
+        ("Time stamp  w x\n0.0 1\n0.1 3\n", "no line of as many names is above them; write 2 names without blanks"),
+    ],
+)
+def test_a_text_file_without_names_is_one_line_that_says_what_to_do(text, said, tmp_path):
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        open_log(tmp_path / "log.csv")
+
+
+def test_columns_may_be_named_by_their_places(tmp_path):
+    (tmp_path / "log.csv").write_text(",0,1\n0,0.5,1.5\n1,0.25,2.5\n")
+    (found,) = open_log(tmp_path / "log.csv")[""].chunks(["1"], [], 100)
+    np.testing.assert_array_equal(found["1"], [1.5, 2.5])
