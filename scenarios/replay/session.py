@@ -130,7 +130,9 @@ def connect(log: Path, config: Replay, folder: Path, headings: tuple[Array, floa
     by_gyro = config.filter.kind in DRIVEN_BY_GYRO and any(s.kind == "gyro" for s in config.sensors)
     paired = config.filter.kind in ("imu", "ins")
     driving = ("gyro", "accelerometer") if paired else ("gyro",) if by_gyro else ()
-    correcting = [built[s.name] for s in config.sensors if s.kind not in driving]
+    # Of measurements at one time a gyro's come first, as in missions.
+    others = sorted((s for s in config.sensors if s.kind not in driving), key=lambda s: s.kind != "gyro")
+    correcting = [built[s.name] for s in others]
     filter_ = _filter(config, built, tables)
     if headings is not None:
         filter_.headings, filter_.heading_sigma = headings
@@ -144,9 +146,8 @@ def connect(log: Path, config: Replay, folder: Path, headings: tuple[Array, floa
             wiring.add(f"sensors.{sensor.name}", sensor, built[sensor.name].quantity, coasts=kind in coasting)
         if not driving and config.inputs is not None:
             wiring.add("inputs", config.inputs, quantities.inputs(config.inputs, config.filter))
-        for s in config.sensors:
-            if s.kind not in driving:
-                wiring.add(f"sensors.{s.name}", s, built[s.name].quantity)
+        for s in others:
+            wiring.add(f"sensors.{s.name}", s, built[s.name].quantity)
         track = None
         if config.truth is not None:
             track = Track(wiring.add("truth", config.truth, quantities.truth(config.truth, config.score.mask)), folder)

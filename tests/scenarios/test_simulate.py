@@ -39,6 +39,7 @@ ASKEW = [
     f"{SENSORS}.magnetometer.misalignment_deg=1.0",
     f"{SENSORS}.magnetometer.bias_nT=300.0",
     f"{SENSORS}.magnetometer.soft_iron_percent=1.0",
+    f"{SENSORS}.gyro={{kind='gyro', rate_hz=2.0, bias_deg_s=0.03}}",
     f"{SENSORS}.star={{kind='star-tracker', rate_hz=0.1, misalignment_arcsec=60.0}}",
     f"{FILTER}.inertia_sigma_percent=2.0",
 ]

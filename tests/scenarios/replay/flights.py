@@ -186,7 +186,7 @@ def torque_flight(steps: int = 300, dipole: bool = False) -> Flight:
     told, times = [], []
     for k in range(steps):
         x, measured = AttitudeState(q[k], w[k]), k % 5 == 0
-        for name, sensor in (("a", ends[0]), ("b", ends[1]), ("gyro", gyro)):
+        for name, sensor in (("gyro", gyro), ("a", ends[0]), ("b", ends[1])):
             z = sensor.measure(x, None, rng.standard_normal(3))
             if measured:
                 belief, _ = mekf.update(belief, sensor, z)
