@@ -3,7 +3,7 @@
     logs.tables, logs.clock      columns and stamps, in chunks
     quantities, stream, merge    units and frames, dirty rows, order of time
     ticks, stepper, run          what the filter is given, thousands of ticks as one program
-    filter_protocol, *_filters, inertial, imu_run, smoothing   the filters
+    filter_protocol, *_filters, sensor_states, inertial, imu_run, smoothing   the filters
     results, records, truth      on disk as they come, the truth beside them at the end
     score, evidence, plausibility, tuning, account, wording   a second pass: how good, how honest, doubts and hints
     folder, curves               files, figures, page
