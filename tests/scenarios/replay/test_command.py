@@ -197,7 +197,7 @@ def test_a_log_in_which_no_sensor_measured_is_one_line(tmp_path):
     columns = {n: c if n[:3] in ("t", "tau", "rho") else np.full(20, np.nan) for n, c in flight.columns.items()}
     write_log(tmp_path / "log.npz", {"": columns})
     (tmp_path / "f.toml").write_text(flight.toml)
-    assert "sensors.a: no row of the log can be used (20 empty)" in refused(
+    assert "sensors.gyro: no row of the log can be used (20 empty)" in refused(
         tmp_path / "log.npz", tmp_path / "f.toml", tmp_path
     )
 
