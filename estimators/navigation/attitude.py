@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched
+from gnc.batch import Kernel, batched, maximum, minimum
 from gnc.config import NonNegative, Positive, Section
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -26,6 +26,8 @@ from gnc.models.known import Known
 from gnc.models.sensors import StarTracker
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
+
+SWIFTEST = 0.05  # [rad/s] up to which slews count
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 UNKNOWN = AttitudeState(IDENTITY, np.zeros(3)), np.eye(6)  # before a search ends
@@ -104,15 +106,18 @@ def slewed_by(n: int) -> Kernel:
     """Return the kernel that lets a covariance of n errors grow where a body of unsure inertia turns faster or slower.
 
     The momentum is off by dJ w, and in a turn that begins or ends by something else than before: its variance grows by
-    what that of dJ w changes by, in as many steps as may be.
+    what that of dJ w changes by, in as many steps as may be, to no more than that of dJ w at a rate that craft slew at:
+    a filter that is lost believes in any rate, and would feed on its own error.
     """
 
     @batched(f"({n},{n}),(3),(3),(3)->({n},{n})")
     def slewed(C, w_before, w_after, slewing):
-        change = abs(w_after @ w_after - w_before @ w_before)
+        before, after = w_before @ w_before, w_after @ w_after
+        swift = minimum(maximum(before, after), SWIFTEST * SWIFTEST)
         grown = zeros(n, n)
         for i in range(3):
-            grown[3 + i, 3 + i] = slewing[i] * change
+            left = maximum(slewing[i] * swift - C[3 + i, 3 + i], 0.0)
+            grown[3 + i, 3 + i] = minimum(slewing[i] * abs(after - before), left)
         return C + grown
 
     return slewed
