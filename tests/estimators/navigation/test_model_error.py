@@ -6,6 +6,7 @@ from scipy.linalg import solve_continuous_are
 
 from gnc.draws import Draws
 from gnc.estimators.navigation import model_error
+from gnc.estimators.navigation.attitude import SWIFTEST, slewed_by
 from gnc.models.loads.dipole import DipoleLoad
 from gnc.models.loads.drag import DragLoad
 from gnc.models.loads.torque import TorqueLoad
@@ -101,3 +102,10 @@ def test_a_filter_on_default_settings_is_honest_whatever_disturbs_the_craft(name
     flight = Mission.model_validate(sections).fly(30, 9103)
     nees = flight.signals["sat.nees"].values[:, 25:]
     assert nominal / 2.2 < nees.mean() < 2.2 * nominal, nees.mean()
+
+
+def test_a_filter_that_is_lost_does_not_feed_on_its_own_rate():
+    """It believed in 18 000 deg/s after a while: what a slew adds grew with a rate that no craft slews at."""
+    C, slewing, still = 1e-12 * np.eye(6), np.full(3, 1e-6), np.zeros(3)
+    grown = [slewed_by(6)(C, still, np.array([rate, 0.0, 0.0]), slewing)[3, 3] for rate in (0.01, 1.0, 300.0)]
+    np.testing.assert_allclose(grown, [1e-6 * 0.01**2, 1e-6 * SWIFTEST**2, 1e-6 * SWIFTEST**2], rtol=1e-12)
