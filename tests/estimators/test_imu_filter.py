@@ -197,7 +197,8 @@ def test_a_bias_that_is_another_in_motion_is_smoothed_out():
             m = motion(seed=seed, duration=90.0, rate=100.0)
             m.rows[m.moves, 1:4] += np.radians([0.06, -0.06, 0.05])
             imu = dataclasses.replace(estimated(m)[0], constants=ties)
-            told = [p[1] for p in sorted(smoothed(imu, m.rows, [p[:2] for p in passed(imu, m.rows)]), key=lambda p: p[0])]
+            starts = [p[:2] for p in passed(imu, m.rows)]
+            told = [p[1] for p in sorted(smoothed(imu, m.rows, starts), key=lambda p: p[0])]
             ways.setdefault(name, []).append(rms(error(joined(told, "q"), m.q_IB)[m.moves]))
     assert np.mean(ways["free"]) < 0.5 * np.mean(ways["steady"])
 
