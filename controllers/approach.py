@@ -181,7 +181,8 @@ class Approach:
             store(self, **{name: check.positive(name, getattr(self, name))})
         store(self, corridor_deg=between("corridor_deg", self.corridor_deg, 0.0, 89.0))
         if np.any(self.station_m <= self.synchronise_m) or np.any(self.synchronise_m <= self.final_m):
-            raise InputError("station_m, synchronise_m, final_m: must fall in this order")
+            far, on_axis, near = (f"{np.max(x):g}" for x in (self.station_m, self.synchronise_m, self.final_m))
+            raise InputError(f"station_m {far}, synchronise_m {on_axis}, final_m {near}: must fall in this order")
         rows = [(rides, getattr(self, far, -1.0) if far else -1.0, getattr(self, s)) for rides, far, s in LEGS.values()]
         flat = np.broadcast_arrays(*(np.asarray(x, float) for row in rows for x in row))
         store(self, _plan=np.stack(flat, -1).reshape(*flat[0].shape, len(LEGS), 3))
