@@ -12,8 +12,7 @@ from gnc.checks import Check, bound_text
 from gnc.expression import parse
 from gnc.notebook import table
 from gnc.scenarios.missions.build import at
-from gnc.scenarios.missions.doubts import doubts
-from gnc.scenarios.missions.hints import hints
+from gnc.scenarios.missions.hints import doubts, hints
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart

@@ -16,8 +16,8 @@ from gnc.config import flat
 from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.statistics import sensitivities, wilson
 from gnc.scenarios.missions.flight import DRAWN
+from gnc.scenarios.missions.hints import perfect
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.perfect import perfect
 from gnc.scenarios.missions.verdict import lowest
 from gnc.scenarios.report import covariance_page
 from gnc.scenarios.report.flight_scene import scene
