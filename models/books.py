@@ -45,8 +45,9 @@ def gap(books: Books, momentum_I: Array) -> Array:
     return _gap(momentum_I, *books)
 
 
+@batched("(3)->()")
 def size(v):
-    """Return |v|, in a kernel."""
+    """Return |v|."""
     return np.sqrt(v @ v)
 
 
@@ -65,11 +66,16 @@ def _fallen(impulse_I, handled, wrench_I, h):
     return impulse_I + half, handled + array([size(half[:3]), size(half[3:])])
 
 
-@batched("(6),(6),(6),(2)->()")
-def _gap(momentum_I, start, impulse_I, handled):
-    """Return the larger relative gap."""
+def relative_gaps(momentum_I, start, impulse_I, handled):
+    """Return the relative gaps of angular and linear momentum, in a kernel."""
     gaps = []
     for part, moved in ((slice(0, 3), handled[0]), (slice(3, 6), handled[1])):
         scale = size(momentum_I[part]) + size(start[part]) + moved
         gaps.append(size((momentum_I - start - impulse_I)[part]) / where(scale == 0.0, 1.0, scale))
-    return maximum(*gaps)
+    return gaps
+
+
+@batched("(6),(6),(6),(2)->()")
+def _gap(momentum_I, start, impulse_I, handled):
+    """Return the larger relative gap."""
+    return maximum(*relative_gaps(momentum_I, start, impulse_I, handled))

@@ -14,8 +14,7 @@ from gnc.controllers.laws.base import Demand, LawPart
 from gnc.controllers.pose import PoseTracking
 from gnc.controllers.velocity_free import VelocityFreePoseTracking
 from gnc.errors import InputError
-from gnc.models.craft.ports import together
-from gnc.models.known import Known
+from gnc.models.known import Known, together
 from gnc.typing import Array
 
 

@@ -10,8 +10,7 @@ from gnc import dual_quaternion
 from gnc.config import Positive
 from gnc.controllers.laws.base import Demand, LawPart
 from gnc.controllers.regulator import PoseRegulator
-from gnc.models.craft.ports import together
-from gnc.models.known import Known
+from gnc.models.known import Known, together
 from gnc.models.pose_body import PoseBody, PoseState
 
 

@@ -231,13 +231,8 @@ def _momentum(dq_IC, twist_C, M):
 
 def _passed(reactions: Array) -> Array:
     """Return how much torque and force the joints pass on, (trials, 2): rounding of the books is relative to it too."""
-    each = np.stack([_size(reactions[..., :3]), _size(reactions[..., 3:])], axis=-1)
+    each = np.stack([books.size(reactions[..., :3]), books.size(reactions[..., 3:])], axis=-1)
     return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])), np.zeros((len(each), 2)))
-
-
-@batched("(3)->()")
-def _size(v):
-    return books.size(v)
 
 
 @batched("(8),(6),(3)->(3)")

@@ -11,8 +11,7 @@ from gnc.models.craft.base import Site
 from gnc.models.craft.pose import PosePart, PoseStart
 from gnc.models.environment.relative import ClohessyWiltshire, from_hill, to_hill
 from gnc.models.environment.sky import FreeSpace
-from gnc.models.orbits.hill import Hill
-from gnc.models.orbits.kepler import Kepler
+from gnc.models.orbits.base import Hill, Kepler
 
 MU, RADIUS, J2 = 3.986004418e14, 6378137.0, 1.08262668e-3
 ELLIPSE = Kepler(semi_major_axis_km=10000.0, eccentricity=0.3, inclination_deg=63.0, mean_anomaly_deg=-20.0)

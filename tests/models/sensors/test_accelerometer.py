@@ -10,7 +10,7 @@ from gnc.models.actuators.thrusters import ThrustersPart
 from gnc.models.craft.base import Site
 from gnc.models.craft.pose import PosePart, PoseStart
 from gnc.models.environment.sky import FreeSpace
-from gnc.models.orbits.circular import Circular
+from gnc.models.orbits.base import Circular
 from gnc.models.sensors import Accelerometer
 from gnc.models.sensors.accelerometer import AccelerometerPart
 from gnc.scenarios.missions.load import read
