@@ -16,8 +16,8 @@ from gnc.estimators.extra_states import ExtraState, Kick
 from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensitivity
 from gnc.linalg import array, skew
 from gnc.models.parameters import store
+from gnc.models.sensors.direction import UnitDirection
 from gnc.models.sensors.interface import Prediction
-from gnc.models.sensors.unit_direction import UnitDirection
 
 Array = Any
 

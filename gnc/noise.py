@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from gnc.errors import InputError
 from gnc.seeds import generators
+from gnc.typing import Array
 
 __all__ = ["Stream", "Streams", "Walk", "normal", "stream", "uniform"]
 
-Array = NDArray[np.float64]
 Trials = int | Sequence[int] | NDArray[np.integer]
 
 SEED_LIMIT = 2**64

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc import check, quaternion
 from gnc.batch import batched
@@ -13,10 +12,10 @@ from gnc.errors import InputError
 from gnc.integrators import contact, perfect_constraint
 from gnc.integrators.contact import ContactLaw, Motion, Near, Touch
 from gnc.integrators.contact_geometry import Plane, Sphere, Surface, around
+from gnc.typing import Array
 
 __all__ = ["ContactBody", "ContactFlight", "Motion", "Plane", "Sphere", "Touch"]
 
-Array = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 NO_WRENCH = (0.0,) * 6

@@ -26,15 +26,13 @@ import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc.batch import batched
 from gnc.integrators import perfect_constraint
 from gnc.integrators.contact_geometry import directions
 from gnc.linalg import array, cross, inv3, solve3
 from gnc.patience import telling
-
-Array = NDArray[np.float64]
+from gnc.typing import Array
 
 # Of the change in the last sweep against the velocity, in the norm of energy; round-off stops it near 1e-15.
 TOLERANCE = 1e-14

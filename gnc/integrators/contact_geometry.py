@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc import check, quaternion
 from gnc.batch import batched, copysign
 from gnc.errors import InputError
 from gnc.linalg import array, cross
-
-Array = NDArray[np.float64]
+from gnc.typing import Array
 
 UNIT_NORMAL = 1e-6  # a normal printed with seven digits passes
 

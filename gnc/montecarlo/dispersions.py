@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from gnc import check
@@ -23,8 +22,8 @@ from gnc.errors import InputError
 from gnc.integrators.principal import principal
 from gnc.montecarlo import rotations
 from gnc.montecarlo.transforms import broadcast, cholesky, exponential, standard_normal
+from gnc.typing import Array
 
-Array = NDArray[np.float64]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Numbers = FiniteFloat | list[FiniteFloat]
 Sizes = Positive | list[Positive]

@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc.errors import InputError
 from gnc.montecarlo.flight import LOST, Results, join
 from gnc.montecarlo.statistics import PERCENTS, chi_square_band, percentiles
 from gnc.montecarlo.store import Store
+from gnc.typing import Array
 
 if TYPE_CHECKING:
     from xarray import Variable
 
-Array = NDArray[np.float64]
 BLOCK_BYTES = 2**26
 
 

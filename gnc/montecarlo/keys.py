@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc.errors import InputError
+from gnc.typing import Array
 
-Array = NDArray[np.float64]
 SEGMENT = re.compile(r"([^.\[\]]+)(?:\[(\d+(?:,\d+)*)\])?")
 
 

@@ -23,8 +23,8 @@ from gnc import noise
 from gnc.errors import InputError
 from gnc.montecarlo.dispersions import Dispersion, Dispersions
 from gnc.montecarlo.keys import FieldElement, look_up, place
+from gnc.typing import Array
 
-Array = NDArray[np.float64]
 Sampling = Literal["plain", "latin-hypercube", "sobol"]
 INPUT = "input."  # begins the name of a dispersed number among a flight's results
 

@@ -9,17 +9,16 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc.montecarlo import statistics
 from gnc.montecarlo.ensemble import Consistency, Ensemble
 from gnc.montecarlo.flight import LOST, SUCCESS
 from gnc.montecarlo.sampling import INPUT
+from gnc.typing import Array
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-Array = NDArray[np.float64]
 TALLY = "tally."  # begins the name of a column that is for judging the campaign, and no metric
 
 

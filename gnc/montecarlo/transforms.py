@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc.errors import InputError
+from gnc.typing import Array
 
-Array = NDArray[np.float64]
 LEAST, MOST = (
     2.0**-54,
     1.0 - 2.0**-53,

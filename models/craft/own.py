@@ -17,7 +17,7 @@ from gnc.models.environment.disturbances import Disturbance
 from gnc.models.known import centre_I
 from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
-from gnc.models.sensors.error_state import attitude, rate
+from gnc.models.sensors.interface import attitude, rate
 from gnc.models.states import AttitudeState
 from gnc.parts import OwnPart
 from gnc.typing import Array

@@ -22,7 +22,7 @@ from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models import books
-from gnc.models.actuators.joint_motors import JointMotors
+from gnc.models.actuators.wrench import JointMotors
 from gnc.models.books import Books
 from gnc.models.craft.base import Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
 from gnc.models.craft.pose import PoseStart

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from scipy.special import ndtri
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import Kernel, batched, where
+from gnc.batch import batched, sized, where
 from gnc.config import NonNegative, Positive
 from gnc.errors import InputError
 from gnc.parts import Part
@@ -143,30 +142,18 @@ def _moved(z, e):
     return dual_quaternion.mul(z, dual_quaternion.exp(e)) if len(z) == 8 else z + e
 
 
-@functools.cache
-def _altered(m: int, d: int) -> Kernel:
-    """Return the kernel for readings of m numbers with d freedoms."""
-
-    @batched(f"({m}),(),(),(),(),({d}),({d}),(),(),(),(),({d + 1})->({m}),()")
-    def altered(z, valid, t, begin, end, step, slope, factor, alive, size, below, normals):
-        """Return the reading and whether it is valid; one that is not stays zero."""
-        on = (t >= begin) & (t < end) & (valid > 0.0)
-        e = step + (t - begin) * slope + where(normals[0] < below, size, 0.0) * normals[1:]
-        return where(on, alive * _moved(factor * z, e), z), where(on, alive, valid)
-
-    return altered
+@sized(lambda m, d: f"({m}),(),(),(),(),({d}),({d}),(),(),(),(),({d + 1})->({m}),()")
+def _altered(z, valid, t, begin, end, step, slope, factor, alive, size, below, normals):
+    """Return the reading and whether it is valid; one that is not stays zero."""
+    on = (t >= begin) & (t < end) & (valid > 0.0)
+    e = step + (t - begin) * slope + where(normals[0] < below, size, 0.0) * normals[1:]
+    return where(on, alive * _moved(factor * z, e), z), where(on, alive, valid)
 
 
-@functools.cache
-def _louder(n: int) -> Kernel:
-    """Return the kernel of n noises."""
-
-    @batched(f"({n}),(),()->({n})")
-    def louder(noise, on, factor):
-        """Return the noise times the factor, while the fault lasts."""
-        return where(on > 0.0, factor * noise, noise)
-
-    return louder
+@sized(lambda n: f"({n}),(),()->({n})")
+def _louder(noise, on, factor):
+    """Return the noise times the factor, while the fault lasts."""
+    return where(on > 0.0, factor * noise, noise)
 
 
 Axes = Annotated[tuple[float, ...], BeforeValidator(lambda x: (x,) if isinstance(x, float | int) else x)]

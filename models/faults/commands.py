@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc.batch import Kernel, batched, when, where
+from gnc.batch import Kernel, batched, sized, when, where
 from gnc.config import NonNegative, Positive
 from gnc.draws import column
 from gnc.errors import InputError
@@ -95,16 +95,10 @@ class FailingEffector(Effector):
         return self.inner.observe(command, state[..., : -1 - self.size])
 
 
-@functools.cache
-def _changed(n: int) -> Kernel:
-    """Return the kernel of commands of n members."""
-
-    @batched(f"({n}),({n}),(),({n}),({n}),({n})->({n}),({n})")
-    def changed(u, before, on, gain, held, level):
-        """Return the command with the fault, and the last one without."""
-        return where(on > 0.0, gain * u + held * before + level, u), where(on > 0.0, before, u)
-
-    return changed
+@sized(lambda n: f"({n}),({n}),(),({n}),({n}),({n})->({n}),({n})")
+def _changed(u, before, on, gain, held, level):
+    """Return the command with the fault, and the last one without."""
+    return where(on > 0.0, gain * u + held * before + level, u), where(on > 0.0, before, u)
 
 
 class WeakFault(FaultPart):
@@ -291,19 +285,13 @@ class Delayed(SensorFault):
         return _delayed(self._size, self._places)(z, valid, t, *self._window, given)
 
 
-@functools.cache
-def _stuck(m: int) -> Kernel:
-    """Return the kernel for readings of m numbers."""
-
-    @batched(f"({m}),(),(),(),(),({m + 1})->({m}),(),({m + 1})")
-    def stuck(z, valid, t, begin, end, memory):
-        """Return the reading, whether it is valid, and the last one before the fault."""
-        on = (t >= begin) & (t < end)
-        now = np.concatenate([z, np.stack([valid])])
-        kept = where(~on & (valid > 0.0), now, memory)
-        return where(on, kept[:m], z), where(on, kept[m], valid), kept
-
-    return stuck
+@sized(lambda m: f"({m}),(),(),(),(),({m + 1})->({m}),(),({m + 1})")
+def _stuck(z, valid, t, begin, end, memory, *, m):
+    """Return the reading, whether it is valid, and the last one before the fault."""
+    on = (t >= begin) & (t < end)
+    now = np.concatenate([z, np.stack([valid])])
+    kept = where(~on & (valid > 0.0), now, memory)
+    return where(on, kept[:m], z), where(on, kept[m], valid), kept
 
 
 @functools.cache

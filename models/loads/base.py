@@ -13,8 +13,7 @@ from gnc.batch import batched
 from gnc.config import Edges, NonNegative, Vector3
 from gnc.draws import Draws, column
 from gnc.models.environment import Drag, GravityGradient, ResidualDipole, SolarPressure
-from gnc.models.environment.disturbances import Disturbance
-from gnc.models.environment.plates import Plates, box
+from gnc.models.environment.disturbances import Disturbance, Plates, box
 from gnc.parts import OwnPart, Part
 from gnc.quaternion import inverse_rotate
 from gnc.typing import Array

@@ -10,12 +10,10 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from gnc.models.environment import EnvironmentTable, KeplerOrbit
 from gnc.models.environment.constants import EARTH_J2, EARTH_RADIUS
-from gnc.models.environment.ephemeris import TableOrbit
 from gnc.models.environment.epoch import Epoch
-from gnc.models.environment.falling import FreeFall, Tide
-from gnc.models.environment.orbit import OrbitState
-from gnc.models.environment.sky import FreeSpace, Sky
-from gnc.models.environment.tle import TleOrbit
+from gnc.models.environment.orbit import OrbitState, TableOrbit, TleOrbit
+from gnc.models.environment.relative import FreeFall, Tide
+from gnc.models.environment.table import FreeSpace, Sky
 from gnc.parts import OwnPart, Part
 
 KNOTS_S = 60.0  # a table may ask for so much beyond the flight

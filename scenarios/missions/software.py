@@ -19,7 +19,7 @@ from gnc.controllers.guidance.base import Plan, View
 from gnc.estimators.navigation.attitude import turn_deg
 from gnc.history import Signal
 from gnc.models.craft.base import Report
-from gnc.models.sensors.error_state import attitude
+from gnc.models.sensors.interface import attitude
 from gnc.scenarios.missions import modes as machine
 from gnc.scenarios.missions.modes import Guard
 from gnc.scenarios.missions.navigating import Belief, CraftNavigation

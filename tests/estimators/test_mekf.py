@@ -19,8 +19,8 @@ from gnc.integrators.table import METHODS, AttitudeMethod
 from gnc.models import rates
 from gnc.models.environment import Environment
 from gnc.models.sensors import FineSunSensor, Gyro, Magnetometer, StarTracker
+from gnc.models.sensors.direction import VectorSensor
 from gnc.models.sensors.interface import Measurement
-from gnc.models.sensors.vector_sensor import VectorSensor
 from gnc.models.states import AttitudeState
 from tests.estimators.tumble import NONE, RATE_SIGMA, SENSORS, W_0, J, attitude_error, flown, measured, run
 
