@@ -19,7 +19,7 @@ import numpy as np
 from gnc import quaternion
 from gnc.batch import Kernel, batched
 from gnc.estimators.kalman import symmetric_product
-from gnc.integrators.qvi_equation import increment, leading_slope
+from gnc.integrators.qvi import increment, leading_slope
 from gnc.linalg import identity, inv3, skew, solve3, zeros
 from gnc.notebook import of_belief
 from gnc.typing import Array

@@ -20,8 +20,7 @@ import numpy as np
 from gnc import check
 from gnc.batch import Kernel, batched
 from gnc.estimators.extra_states import ExtraState
-from gnc.integrators.qvi import turn_slope
-from gnc.integrators.qvi_equation import slope, solve
+from gnc.integrators.qvi import slope, solve, turn_slope
 from gnc.linalg import array, block, cross, identity, inv3, skew, solve3, zeros
 from gnc.models.parameters import store
 from gnc.quaternion import conj, to_matrix

@@ -17,7 +17,8 @@ from gnc.batch import batched
 from gnc.estimators import centre_motion
 from gnc.estimators.process_model import free_transition
 from gnc.estimators.wrench_noise import count, taken
-from gnc.integrators import dqvi, dqvi_composition, free_drift, pose_runge_kutta, pose_taylor
+from gnc.integrators import dqvi, free_drift, pose_runge_kutta, pose_taylor
+from gnc.integrators import dqvi as dqvi_composition
 from gnc.integrators.composition import chained
 from gnc.typing import Array
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from gnc.batch import batched
 from gnc.estimators.kalman import symmetric_product
-from gnc.integrators import substeps
+from gnc.integrators import composition as substeps
 from gnc.integrators.runge_kutta import rk4_jacobian
 from gnc.linalg import array, block, zeros
 from gnc.typing import Array

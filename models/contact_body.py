@@ -10,8 +10,7 @@ from gnc import check, quaternion
 from gnc.batch import batched
 from gnc.errors import InputError
 from gnc.integrators import contact, perfect_constraint
-from gnc.integrators.contact import ContactLaw, Motion, Near, Touch
-from gnc.integrators.contact_geometry import Plane, Sphere, Surface, around
+from gnc.integrators.contact import ContactLaw, Motion, Near, Plane, Sphere, Surface, Touch, around
 from gnc.typing import Array
 
 __all__ = ["ContactBody", "ContactFlight", "Motion", "Plane", "Sphere", "Touch"]

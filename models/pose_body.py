@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, dual_quaternion, spatial
-from gnc.integrators import dqvi, dqvi_composition, forced
+from gnc.integrators import dqvi, forced
 from gnc.models.flight import Flight, each, fly
 
 Array = Any
@@ -57,7 +57,7 @@ class PoseBody:
         return self.mass if self.filler is None else self.filler
 
     def _count(self, x: PoseState, h: Array) -> Array:
-        return dqvi_composition.substeps(x.chi_B, h, self.order) if self.substeps else 1
+        return dqvi.substeps(x.chi_B, h, self.order) if self.substeps else 1
 
     def step(self, x: PoseState, wrench_B: Array, h: Array, t: Array = 0.0) -> PoseState:
         """Move over h under a wrench in body axes: constant, or a function of (state, time) felt at the nodes."""
@@ -65,7 +65,7 @@ class PoseBody:
             return forced.step(x, wrench_B, t, h, self._splitting(), self._count(x, h))
         n = self._count(x, h)
         args = (*x, wrench_B, self.M, self._filler(), h / n)
-        moved = dqvi.step.repeat(n, *args) if self.order == 2 else dqvi_composition.step4(*args, n)
+        moved = dqvi.step.repeat(n, *args) if self.order == 2 else dqvi.step4(*args, n)
         return PoseState(*moved)
 
     def linearize(self, x: PoseState, wrench_B: Array, h: Array) -> tuple[Array, Array]:
@@ -73,9 +73,9 @@ class PoseBody:
         n = self._count(x, h)
         args = (*x, wrench_B, self.M, self._filler(), h / n)
         if self.order == 4:
-            return dqvi_composition.step4_jacobian(*args, n)[2:]
+            return dqvi.step4_jacobian(*args, n)[2:]
         F, G = np.eye(12), np.zeros((12, 6))
-        return dqvi_composition.chained_step_jacobian.repeat(n, *x, F, G, *args[2:])[2:]
+        return dqvi.chained_step_jacobian.repeat(n, *x, F, G, *args[2:])[2:]
 
     def fly(
         self, x0: PoseState, steps: int, h: float, every: int = 1, wrench_B: Array = (0.0,) * 6, t0: float = 0.0
@@ -93,17 +93,17 @@ class PoseBody:
         J_com = spatial.parts(self.M)[2]
         spin = np.linalg.norm(np.einsum("...ij,...j->...i", J_com, x.chi_B[..., :3]), axis=-1)
         fastest = np.concatenate([spin[..., None] / np.linalg.eigvalsh(J_com)[..., :1], np.zeros((*spin.shape, 5))], -1)
-        whole = dqvi_composition.substeps(fastest, h, self.order) == 1
+        whole = dqvi.substeps(fastest, h, self.order) == 1
         return not np.any(wrench_B) and bool(np.all(whole & (fastest[..., 0] >= 0.0)))
 
     def _fused(self, x: PoseState, wrench_B: Array, h: float, steps: int) -> PoseState:
         args = (*x, wrench_B, self.M, self._filler(), h)
         if self.order == 2:
             return PoseState(*dqvi.step.repeat(steps, *args))
-        return PoseState(*dqvi_composition.step4(*args, steps))
+        return PoseState(*dqvi.step4(*args, steps))
 
     def _splitting(self) -> forced.Splitting:
-        outer, middle = dqvi_composition.OUTER, dqvi_composition.MIDDLE
+        outer, middle = dqvi.OUTER, dqvi.MIDDLE
         stages = (1.0,) if self.order == 2 else (outer, outer, middle, outer, outer)
         return forced.Splitting(
             drift=lambda x, h: PoseState(*dqvi.drift(*x, self.M, self._filler(), h)),

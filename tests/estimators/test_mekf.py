@@ -14,7 +14,7 @@ from gnc.estimators.attitude_belief import lost
 from gnc.estimators.extra_states import SteadyTorque
 from gnc.estimators.mekf import Mekf
 from gnc.integrators import qvi, qvi_increment
-from gnc.integrators.qvi_equation import increment
+from gnc.integrators.qvi import increment
 from gnc.integrators.table import METHODS, AttitudeMethod
 from gnc.models import rates
 from gnc.models.environment import Environment

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnc.integrators import dqvi, pose_runge_kutta
-from gnc.integrators.dqvi_composition import (
+from gnc.integrators.dqvi import (
     MIDDLE,
     OUTER,
     propagate,
