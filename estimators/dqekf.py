@@ -60,7 +60,6 @@ class DqEkf(GroupFilter):
     _extra: Augmentation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         psd = np.asarray(self.wrench_psd, float)
         psd = check.covariance("wrench_psd", psd[..., None] * np.eye(6) if psd.ndim < 2 else psd, 6)

@@ -50,7 +50,6 @@ class ExtraState:
     walk: Array = 0.0  # (..., size) or a number: power spectral density of the random walk [unit^2/s]
 
     def __post_init__(self) -> None:
-        """Validate once."""
         store(self, walk=each("walk", self.walk, self.size, "non-negative"))
 
     def steady_torque(self, value: Array) -> Array | None:

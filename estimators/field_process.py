@@ -61,7 +61,6 @@ class FieldProcess:
     longest: float = math.inf  # [s] of a substep
 
     def __post_init__(self) -> None:
-        """Validate once."""
         store(self, parameters=tuple(np.asarray(p, float) for p in self.parameters))
         store(self, density=density_matrix(self.density, size(self.chart)))
 

@@ -75,7 +75,6 @@ class GyroMekf:
     _extra: Augmentation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         object.__setattr__(self, "_extra", Augmentation(tuple(self.extras)))
         check.non_negative("coast_sigma", self.coast_sigma)
         between("gate_probability", self.gate_probability, 0.0, 1.0)

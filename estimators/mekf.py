@@ -70,7 +70,6 @@ class Mekf(GroupFilter):
     process: ProcessModel = field(init=False, repr=False)  # what moves the belief; str(process) says how
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         psd = np.asarray(self.torque_psd, float)
         psd = check.covariance("torque_psd", psd * UNIT if psd.ndim == 0 else psd, 3)

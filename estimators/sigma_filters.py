@@ -37,7 +37,6 @@ class SigmaPoints(GroupFilter):
     extras: Any
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         if self.extras:
             raise InputError("extras: the sigma-point filter has none; use Mekf or DqEkf")

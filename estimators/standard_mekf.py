@@ -63,7 +63,6 @@ class StandardMekf(Mekf):
     linearisation: str = "midpoint"
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         check.one_of("linearisation", self.linearisation, tuple(LINEARISATIONS))
         super().__post_init__()
 

@@ -64,7 +64,6 @@ class TwistEkf(GroupFilter):
     widest: tuple[float, ...] = (1.0, 10.0, 0.2, 1.0)  # [rad, m, rad/s, m/s]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         for name in ("twist_psd", "walk_psd", "coast_psd"):
             density = check.non_negative(name, getattr(self, name))

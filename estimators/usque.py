@@ -111,7 +111,6 @@ class Usque(Mekf):
     """A filter with the interface of `Mekf`, without extra states."""
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         if self.extras:
             raise InputError("extras: this comparator has none; use Mekf")

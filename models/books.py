@@ -6,15 +6,14 @@ inertial origin is exactly h/2 times the wrenches at its two ends, and the books
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gnc import dual_quaternion
 from gnc.batch import batched, maximum, where
 from gnc.linalg import array
-
-Array = Any
+from gnc.typing import Array
 
 
 class Books(NamedTuple):

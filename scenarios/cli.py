@@ -258,6 +258,7 @@ def _fly(
     with progress.bar(mission.name) as moved:
         options: Any = {"progress": moved, "ready": lambda: run.try_directory(folder), "flight_code": _code(code)}
         flight = fly(mission, None if trial is None else [trial], **options)
+        flight.verdict.hints += run.chance(flight) if code is None else []
         flight = run.write(flight, folder, figures)
     if as_json:
         display.tell(run.report(flight))

@@ -16,7 +16,8 @@ class Law(Protocol):
     """What turns an estimate and a reference into a demand: a torque (trials, 3), a wrench (trials, 6), a dipole."""
 
     def start(self, leading_shape: tuple[int, ...]) -> Any:
-        """Return the memory before the first command."""
+        """Return the memory before the first command; here there is none."""
+        return ()
 
     def command(self, estimate: Any, reference: Any, memory: Any) -> tuple[Array, Any]:
         """Return the demand, body axes, and what to remember."""

@@ -195,22 +195,3 @@ def substeps(chi_B: Any, h: Any, order: int = 4) -> np.ndarray:
     longest = {2: 1.0, 4: abs(MIDDLE)}[order]
     turn = np.linalg.norm(np.asarray(chi_B)[..., :3], axis=-1) * np.abs(h) * longest
     return np.clip(np.ceil(np.nan_to_num(turn, nan=0.0) / TURN_PER_STEP), 1, MOST_SUBSTEPS)  # a lost trial stays lost
-
-
-def propagate(dq_IB: Any, chi_B: Any, wrench_B: Any, M: Any, filler: Any, h: Any, order: int = 4) -> tuple[Any, Any]:
-    """Move over h under a wrench that is constant in body axes, in as many substeps as each trial needs."""
-    n = substeps(chi_B, h, order)
-    if order == 2:
-        return step.repeat(n, dq_IB, chi_B, wrench_B, M, filler, h / n)
-    return step4(dq_IB, chi_B, wrench_B, M, filler, h / n, n)
-
-
-def propagate_jacobian(
-    dq_IB: Any, chi_B: Any, wrench_B: Any, M: Any, filler: Any, h: Any, order: int = 4
-) -> tuple[Any, ...]:
-    """Return what `propagate` does, and F and G of the whole."""
-    n = substeps(chi_B, h, order)
-    if order == 2:
-        F, G = np.eye(12), np.zeros((12, 6))
-        return chained_step_jacobian.repeat(n, dq_IB, chi_B, F, G, wrench_B, M, filler, h / n)
-    return step4_jacobian(dq_IB, chi_B, wrench_B, M, filler, h / n, n)

@@ -13,7 +13,8 @@ from gnc.batch import maximum, minimum, where
 from gnc.draws import Draws
 from gnc.history import Signal
 from gnc.parts import OwnPart, Part
-from gnc.typing import Array
+
+Array = Any
 
 
 class Effector:

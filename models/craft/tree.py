@@ -24,7 +24,7 @@ from gnc.linalg import cross
 from gnc.models import books
 from gnc.models.actuators.wrench import JointMotors
 from gnc.models.books import Books
-from gnc.models.craft.base import Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
 from gnc.models.craft.pose import PoseStart
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
@@ -67,7 +67,7 @@ class TreeCraftState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TreeCraft:
+class TreeCraft(Carrier):
     """The truth of a craft of several bodies; loads and actuators act on its base, motors in its joints."""
 
     tree: Tree
@@ -81,11 +81,6 @@ class TreeCraft:
     def moving(self) -> VariationalTree:
         """The integrator."""
         return VariationalTree(self.tree)
-
-    @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
 
     @functools.cached_property
     def _names(self) -> list[str]:

@@ -64,8 +64,8 @@ class FaultPart(Part):
 class FailingSensor:
     """What a fault of a sensor is built with."""
 
-    def __init__(self, size: int, period_s: float) -> None:
-        self.size, self.period_s = size, period_s
+    def __init__(self, size: int, period_s: float, reads: str = "") -> None:
+        self.size, self.period_s, self.reads = size, period_s, reads
 
     @property
     def freedoms(self) -> int:
@@ -177,6 +177,8 @@ class _ErrorPart(FaultPart):
         """Return the error (..., freedoms)."""
         if self.size is not None:
             return sensor.error("size", self.size)
+        if sensor.reads:
+            raise InputError(f"size_deg: this sensor reads {sensor.reads}, no angles; give size")
         return sensor.error("size_deg", np.radians(np.asarray(self.size_deg, float)))
 
 

@@ -7,14 +7,13 @@ last command before the fault. Friction changes the actuator itself.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from gnc.batch import Kernel, batched, sized, when, where
+from gnc.batch import Kernel, sized, when, where
 from gnc.config import NonNegative, Positive
 from gnc.draws import column
 from gnc.errors import InputError
@@ -220,9 +219,9 @@ class StuckFault(FaultPart):
 
     kind: Literal["stuck"] = "stuck"
 
-    def of_sensor(self, sensor: FailingSensor) -> Stuck:
+    def of_sensor(self, sensor: FailingSensor) -> Remembered:
         """Return the fault."""
-        return Stuck(self, sensor.size)
+        return Remembered(self, sensor.size, _stuck(sensor.size))
 
     def of_actuator(self, effector: Any) -> FailingEffector:
         """Return the actuator."""
@@ -237,12 +236,12 @@ class DelayFault(FaultPart):
     delay_s: Positive = 1.0
     """How old, in whole periods of the sensor."""
 
-    def of_sensor(self, sensor: FailingSensor) -> Delayed:
+    def of_sensor(self, sensor: FailingSensor) -> Remembered:
         """Return the fault."""
         places = max(1, round(self.delay_s / sensor.period_s))
         if places > MOST_WAITING:
             raise InputError(f"delay_s = {self.delay_s:g}: {places} readings would wait; {MOST_WAITING} may")
-        return Delayed(self, sensor.size, places)
+        return Remembered(self, sensor.size, _delayed(sensor.size, places), places)
 
 
 class ResetFault(FaultPart):
@@ -251,59 +250,38 @@ class ResetFault(FaultPart):
     kind: Literal["reset"] = "reset"
 
 
-class Stuck(SensorFault):
-    """The last valid reading before the fault; one that never was is not valid."""
+class Remembered(SensorFault):
+    """Readings in place of which earlier ones come: through a line of so many places, or the last one before.
+
+    A place holds z, and whether it was valid.
+    """
 
     remembers = True
 
-    def __init__(self, fault: FaultPart, size: int) -> None:
-        self._window, self._size = fault.window, size
+    def __init__(self, fault: FaultPart, size: int, kernel: Kernel, places: int = 1) -> None:
+        self._window, self._numbers, self._kernel = fault.window, places * (size + 1), kernel
 
     def start(self, trials: int) -> Array:
-        """Return no reading: z, and whether there was one."""
-        return np.zeros((trials, self._size + 1))
+        """Return no readings."""
+        return np.zeros((trials, self._numbers))
 
     def change(self, z: Array, valid: Array, t: Any, given: Array) -> tuple[Array, ...]:
         """Return z, valid and the memory."""
-        return _stuck(self._size)(z, valid, t, *self._window, given)
-
-
-class Delayed(SensorFault):
-    """Readings through a line of so many places."""
-
-    remembers = True
-
-    def __init__(self, fault: FaultPart, size: int, places: int) -> None:
-        self._window, self._size, self._places = fault.window, size, places
-
-    def start(self, trials: int) -> Array:
-        """Return an empty line."""
-        return np.zeros((trials, self._places * (self._size + 1)))
-
-    def change(self, z: Array, valid: Array, t: Any, given: Array) -> tuple[Array, ...]:
-        """Return z, valid and the memory."""
-        return _delayed(self._size, self._places)(z, valid, t, *self._window, given)
+        return self._kernel(z, valid, t, *self._window, given)
 
 
 @sized(lambda m: f"({m}),(),(),(),(),({m + 1})->({m}),(),({m + 1})")
 def _stuck(z, valid, t, begin, end, memory, *, m):
-    """Return the reading, whether it is valid, and the last one before the fault."""
+    """Return the reading, whether it is valid, and the last valid one before the fault."""
     on = (t >= begin) & (t < end)
     now = np.concatenate([z, np.stack([valid])])
     kept = where(~on & (valid > 0.0), now, memory)
     return where(on, kept[:m], z), where(on, kept[m], valid), kept
 
 
-@functools.cache
-def _delayed(m: int, places: int) -> Kernel:
-    """Return the kernel for readings of m numbers that wait for so many others."""
-    line = places * (m + 1)
-
-    @batched(f"({m}),(),(),(),(),({line})->({m}),(),({line})")
-    def delayed(z, valid, t, begin, end, memory):
-        """Return the reading, whether it is valid, and those that wait."""
-        on = (t >= begin) & (t < end)
-        after = np.concatenate([memory[m + 1 :], z, np.stack([valid])])
-        return where(on, memory[:m], z), where(on, memory[m], valid), after
-
-    return delayed
+@sized(lambda m, places: f"({m}),(),(),(),(),({places * (m + 1)})->({m}),(),({places * (m + 1)})")
+def _delayed(z, valid, t, begin, end, memory, *, m):
+    """Return the reading, whether it is valid, and those that wait."""
+    on = (t >= begin) & (t < end)
+    after = np.concatenate([memory[m + 1 :], z, np.stack([valid])])
+    return where(on, memory[:m], z), where(on, memory[m], valid), after

@@ -25,7 +25,7 @@ from gnc.models.craft.pose import PoseCraft
 from gnc.models.happenings.base import EventPart, Happening
 from gnc.models.happenings.capture import riding
 from gnc.models.known import docked
-from gnc.models.separation import pushed_apart
+from gnc.models.pose_body import pushed_apart
 from gnc.typing import Array
 
 Percent = Annotated[float, Field(ge=0, le=50)]

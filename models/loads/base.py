@@ -104,7 +104,7 @@ class TorqueLoad(LoadPart):
     fixed_Nm: Vector3 = (0.0, 0.0, 0.0)
     """A torque that all trials have beside it, body axes."""
 
-    def truth(self, name: str, J: Any, draws: Draws) -> ConstantTorque:  # type: ignore[override]
+    def truth(self, name: str, J: Any, draws: Draws) -> ConstantTorque:
         """Return the torque of each trial."""
         return ConstantTorque(column(self.size_Nm) * draws.direction(name) + self.fixed_Nm)
 

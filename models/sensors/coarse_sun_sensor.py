@@ -65,12 +65,12 @@ class CoarseSunSensor(PlainSensor):
         )
 
     @property
-    def noise_size(self) -> int:
+    def noise_size(self) -> int:  # type: ignore[override]
         """One number per photodiode."""
         return self.normals_B.shape[-2]
 
     @property
-    def bias_size(self) -> int:
+    def bias_size(self) -> int:  # type: ignore[override]
         """One number per photodiode."""
         return self.noise_size
 
@@ -157,6 +157,7 @@ class CoarseSunSensorPart(SensorPart):
     """Photodiodes, by default one on each face of a box."""
 
     kind: Literal["coarse-sun-sensor"] = "coarse-sun-sensor"
+    reads: ClassVar[str] = "parts of full Sun"
     needs_orbit: ClassVar[bool] = True
     sigma: Positive = 0.02
     """Noise of each photodiode; full Sun is 1."""

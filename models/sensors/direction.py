@@ -32,7 +32,8 @@ from gnc.models.sensors.interface import (
     within_cone,
 )
 from gnc.models.sensors.part import MountedSensorPart, SensorPart
-from gnc.typing import Array
+
+Array = Any
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

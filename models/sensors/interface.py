@@ -21,7 +21,8 @@ from gnc import check, quaternion
 from gnc.batch import batched, maximum, minimum, where
 from gnc.linalg import array, block, solve3, zeros
 from gnc.models.parameters import store
-from gnc.typing import Array
+
+Array = Any
 
 
 class Measurement(NamedTuple):

@@ -83,6 +83,7 @@ class RelativePositionPart(RelativeSensorPart):
     """A lidar or radar that measures the position of another craft, and nothing of its attitude."""
 
     kind: Literal["relative-position"] = "relative-position"
+    reads: ClassVar[str] = "m"
 
     def belief(self) -> RelativePosition:
         """Return the sensor without misalignment."""
@@ -145,6 +146,7 @@ class RangeBearingPart(RelativeSensorPart):
     """A radar, or a camera with a rangefinder: range and bearing of another craft, and nothing of its attitude."""
 
     kind: Literal["range-bearing"] = "range-bearing"
+    reads: ClassVar[str] = "m and sines"
     half_cone_deg: Annotated[float, Field(gt=0, lt=90)] = 60.0
     """Half the field of view about the z axis."""
     sigma_deg: Positive = 0.1
@@ -202,6 +204,7 @@ class BeaconPart(StationPart):
     """A beacon in inertial space, by which the position of the craft is measured."""
 
     kind: Literal["beacon"] = "beacon"
+    reads: ClassVar[str] = "m"
 
     def belief(self) -> Beacon:
         """Return the sensor."""

@@ -326,7 +326,7 @@ class _Builder:
                 size, walk = sensor.noise_size, walk_of(sensor)
                 if own:
                     z = how(truth, 0.0, np.zeros((self.n, size + walk)))[0]
-                    one = FailingSensor(np.shape(z)[-1], part.interval_s)
+                    one = FailingSensor(np.shape(z)[-1], part.interval_s, part.reads)
                     for fault, section in own.items():
                         with at(f"faults.{fault}"):
                             built.append(section.of_sensor(one))

@@ -60,7 +60,11 @@ def _of_sensors(mission: Mission, flight: Signals, measurements: Mapping[str, tu
         elif used + refused == 0:
             hints.append(f"{name}: never measured anything")
         elif (nis := _mean_nis(flight, name)) > OFF or nis < 1.0 / OFF:
-            hints.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: {_remedy(mission, name, sure=nis > 1.0)}")
+            remedy = _remedy(mission, name, sure=nis > 1.0)
+            if nis > OFF and _mean_nis(flight, name, late=True) <= OFF:
+                start = f"software.{name.partition('.')[0]}.navigation.start"
+                remedy = f"its first measurements contradict the start, later ones do not: see {start}"
+            hints.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: {remedy}")
     return hints
 
 
@@ -137,11 +141,12 @@ def _shut_out(flight: Signals, name: str) -> int:
     return int(np.sum(refused > REFUSED * (used + refused)))
 
 
-def _mean_nis(flight: Signals, name: str) -> float:
-    """Return the mean normalised innovation of a sensor over its dimension; 1 where none was kept."""
+def _mean_nis(flight: Signals, name: str, late: bool = False) -> float:
+    """Return the mean NIS of a sensor over its dimension, or that of its later half; 1 where none was kept."""
     if f"{name}.nis" not in flight:
         return 1.0
     values = flight[f"{name}.nis"].values
+    values = values[:, values.shape[1] // 2 :] if late else values
     return float(np.nanmean(values)) if np.isfinite(values).any() else 1.0
 
 
