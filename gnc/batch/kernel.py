@@ -106,25 +106,6 @@ def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
     return lift
 
 
-def family(layout: Callable[..., str]) -> Callable[[Callable[..., Any]], Callable[..., Kernel]]:
-    """Lift a one-trial function to kernels of many sizes: its first arguments are those of `layout`, told once.
-
-    @family(lambda n: f"({n}),({n},{n})->()")
-    def distance(n, e, C): ...                     distance(3) is the kernel of three numbers, made once
-    """
-
-    def lift(function: Callable[..., Any]) -> Callable[..., Kernel]:
-        @functools.cache
-        def member(*sizes: Any) -> Kernel:
-            names = function.__code__.co_varnames[len(sizes) : function.__code__.co_argcount]
-            one = functools.update_wrapper(functools.partial(function, *sizes), function)
-            return Kernel(one, Layout.parse(layout(*sizes), names))
-
-        return functools.update_wrapper(member, function)
-
-    return lift
-
-
 class Kernel:
     """A one-trial function that, called from Python, broadcasts over leading axes.
 
