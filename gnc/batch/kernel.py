@@ -203,7 +203,7 @@ class Kernel:
     def _one_by_one(self, args: tuple[Any, ...]) -> Any:
         """Compute all trials by the function of one; None where it is not supported."""
         lead, cores = self.leading(args), zip(args, self.layout.ins, strict=True)
-        ins = [np.ascontiguousarray(np.broadcast_to(np.asarray(a, float), lead + core)) for a, core in cores]
+        ins = [np.array(np.broadcast_to(np.asarray(a, float), lead + core), order="C") for a, core in cores]
         outs = [np.empty(lead + core) for core in self.layout.outs]
         for trial in np.ndindex(lead):
             results = self._alone(*(a[trial] for a in ins))
