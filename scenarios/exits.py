@@ -15,8 +15,7 @@ from typing import Any
 
 import typer
 
-from gnc.blame import blamed
-from gnc.errors import DefectError, InputError, PartError
+from gnc.errors import DefectError, InputError, PartError, blamed
 from gnc.files import error_line
 from gnc.scenarios.display import printable
 
