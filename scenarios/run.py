@@ -131,7 +131,8 @@ def show(flight: Flight) -> None:
     verdict, mission = flight.verdict, flight.mission
     side_by_side = verdict.comparison
     compared = set() if side_by_side is None else {key for keys in side_by_side.rows.values() for key in keys}
-    rows = [(key, number(value)) for key, value in verdict.metrics.items() if key not in compared]
+    metrics = {key: value for key, value in verdict.metrics.items() if key not in compared}
+    rows = [(key, "no data" if np.isnan(value) else number(value)) for key, value in metrics.items()]
     table(f"{mission.name}: {mission.title}".removesuffix(": "), ("metric", "value"), rows)
     print()
     if side_by_side is not None:
