@@ -54,7 +54,6 @@ class WrenchActuator(Effector):
 
 @batched("(6),(6)->(6)")
 def _clipped(wrench_B, limit):
-    """Return the wrench with each part within its limit."""
     return minimum(maximum(wrench_B, -limit), limit)
 
 
