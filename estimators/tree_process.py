@@ -34,6 +34,7 @@ class TreeProcess:
     longest: float = math.inf  # [s] of a substep
 
     def __post_init__(self) -> None:
+        """Validate once."""
         store(self, density=density_matrix(self.density, size(self.chart)))
 
     @functools.cached_property

@@ -23,11 +23,11 @@ import numpy as np
 from gnc import check, dual_quaternion, lie
 from gnc.batch import batched, where
 from gnc.estimators.corrections import Space
-from gnc.estimators.dqekf_kernels import pose_space
 from gnc.estimators.group_filter import GroupFilter
 from gnc.estimators.kalman import symmetric_product
+from gnc.estimators.pose_belief import pose_space
+from gnc.estimators.process_noise import GAUSS
 from gnc.estimators.recovery import watch_size
-from gnc.estimators.wrench_noise import GAUSS
 from gnc.linalg import block, identity, zeros
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from gnc import dual_quaternion, spatial
-from gnc.batch import Kernel, batched
+from gnc.batch import sized
 from gnc.config import Positive
 from gnc.controllers.laws.base import Demand, LawPart
 from gnc.controllers.pose import (
@@ -145,16 +144,10 @@ class ArmLaw:
         return np.concatenate([wrench_B, efforts], axis=-1), memory
 
 
-@functools.cache
-def _servo(n: int) -> Kernel:
-    """Return the kernel of n servos."""
-
-    @batched(f"({n}),({n}),({n}),({n}),({n}),({n}),({n})->({n})")
-    def servo(gamma, rate, gamma_R, rate_R, effort_R, stiffness, damping):
-        """Return the planned torque and what brings the joint back to the plan."""
-        return effort_R + stiffness * (gamma_R - gamma) + damping * (rate_R - rate)
-
-    return servo
+@sized(lambda n: f"({n}),({n}),({n}),({n}),({n}),({n}),({n})->({n})")
+def _servo(gamma, rate, gamma_R, rate_R, effort_R, stiffness, damping):
+    """Return the planned torque and what brings the joint back to the plan."""
+    return effort_R + stiffness * (gamma_R - gamma) + damping * (rate_R - rate)
 
 
 class ArmLawPart(LawPart):

@@ -27,7 +27,7 @@ def sized(layout: Callable[..., str]) -> Callable[[Callable[..., Any]], Callable
             one = types.FunctionType(code, function.__globals__, code.co_name, None, function.__closure__)
             asked = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
             one.__kwdefaults__ = {k: size for k, size in zip(names, sizes, strict=True) if k in asked}
-            one.__doc__, one.__qualname__ = function.__doc__, f"{function.__qualname__}{sizes}"
+            one.__doc__, one.__qualname__ = function.__doc__, function.__qualname__
             return batched(layout(*sizes))(one)
 
         return functools.cache(of)

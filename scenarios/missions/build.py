@@ -26,14 +26,11 @@ from gnc.models.sensors import Gyro
 from gnc.noise import Streams, Walk
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
-from gnc.scenarios.missions.failing import Measure, Measuring, failing, faults_of, trouble
-from gnc.scenarios.missions.measuring import measured, torquer, walk_of
+from gnc.scenarios.missions.measuring import Measure, Measuring, failing, faults_of, measured, torquer, trouble, walk_of
+from gnc.scenarios.missions.mission import Mode, Software, quiet_until
 from gnc.scenarios.missions.modes import Guard, guard, words_of
 from gnc.scenarios.missions.navigating import CraftNavigation
-from gnc.scenarios.missions.quiet import quiet_until
-from gnc.scenarios.missions.sections import Mode, Software
-from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference
-from gnc.scenarios.missions.unloading import unloader
+from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference, unloader
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
 from gnc.shared_state import undisturbed
 from gnc.typing import Array

@@ -13,8 +13,7 @@ from gnc.errors import InputError
 from gnc.models.pose_body import PoseBody, split
 from gnc.scenarios import cli, papers
 from gnc.scenarios.papers.dqvi import data
-from gnc.scenarios.papers.dqvi.flights import angle
-from gnc.scenarios.papers.dqvi.ring import ring
+from gnc.scenarios.papers.dqvi.flights import angle, ring
 
 NAMES = [f"dqvi/fig{k}" for k in range(3, 14)] + ["dqvi/filler"]
 CLAIMS = ["dqvi/added-mass", "dqvi/run-time"]
