@@ -334,3 +334,4 @@ Inertia = Annotated[tuple[Row3, Row3, Row3], _checked((3, 3), _INERTIA, check.in
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+Percent = Annotated[float, Field(ge=0, le=50)]  # of an error, one sigma

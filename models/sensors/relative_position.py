@@ -16,6 +16,7 @@ from gnc.models.parameters import store
 from gnc.models.sensors.interface import Measurement, Prediction, padded, reading
 from gnc.models.sensors.part import ALIGNED, SensorPart
 from gnc.models.sensors.relative import (
+    Probability,
     RelativePose,
     RelativeSensor,
     RelativeSensorPart,
@@ -150,9 +151,6 @@ class RangeBearingPart(RelativeSensorPart):
     def belief(self) -> RangeBearing:
         """Return the sensor without misalignment."""
         return RangeBearing(**self._options(), sigma_deg=self.sigma_deg)
-
-
-Probability = Annotated[float, Field(ge=0, lt=1)]
 
 
 class _Still:
