@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import Kernel, batched, copysign
+from gnc.batch import Kernel, batched, copysign, sized
 from gnc.linalg import array, identity, solve, zeros
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.tree import Link
@@ -87,38 +87,26 @@ def gap(kind: str, prescribed: bool) -> Kernel:
     return gap
 
 
-@functools.cache
-def inward(d: int, prescribed: bool) -> Kernel:
-    """Return the kernel that eliminates a child on a joint with d freedoms."""
-
-    @batched(f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d})->(6,6),(6),({d}),({d},6)")
-    def inward(A, s, bias, X_start, X_end, S, drive, resistance):
-        """Return what the parent gets, and y = first - K xi_p."""
-        t, AX = s - A @ bias, A @ X_end
-        if prescribed:
-            return X_start.T @ AX, X_start.T @ (t - A @ (S @ drive)), drive, zeros(d, 6)
-        AS = A @ S
-        D = S.T @ AS + identity(d) * resistance
-        both = solve(D, np.concatenate([(drive + S.T @ t)[:, None], S.T @ AX], axis=1))
-        first, K = both[:, 0], both[:, 1:]
-        return X_start.T @ (AX - AS @ K), X_start.T @ (t - AS @ first), first, K
-
-    return inward
+@sized(lambda d, prescribed: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d})->(6,6),(6),({d}),({d},6)")
+def inward(A, s, bias, X_start, X_end, S, drive, resistance, *, d, prescribed):
+    """Return what the parent gets, and y = first - K xi_p."""
+    t, AX = s - A @ bias, A @ X_end
+    if prescribed:
+        return X_start.T @ AX, X_start.T @ (t - A @ (S @ drive)), drive, zeros(d, 6)
+    AS = A @ S
+    D = S.T @ AS + identity(d) * resistance
+    both = solve(D, np.concatenate([(drive + S.T @ t)[:, None], S.T @ AX], axis=1))
+    first, K = both[:, 0], both[:, 1:]
+    return X_start.T @ (AX - AS @ K), X_start.T @ (t - AS @ first), first, K
 
 
-@functools.cache
-def outward(d: int) -> Kernel:
-    """Return the kernel that finds a child and its joint from the parent."""
-
-    @batched(f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d},6),(6)->(6),({d}),(6),(6)")
-    def outward(A, s, bias, X_start, X_end, S, first, K, xi_parent):
-        """Return xi_c, y and the wrenches on child and parent."""
-        y = first - K @ xi_parent
-        xi = X_end @ xi_parent + S @ y + bias
-        f = A @ xi - s
-        return xi, y, f, -(X_start.T @ f)
-
-    return outward
+@sized(lambda d: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d},6),(6)->(6),({d}),(6),(6)")
+def outward(A, s, bias, X_start, X_end, S, first, K, xi_parent):
+    """Return xi_c, y and the wrenches on child and parent."""
+    y = first - K @ xi_parent
+    xi = X_end @ xi_parent + S @ y + bias
+    f = A @ xi - s
+    return xi, y, f, -(X_start.T @ f)
 
 
 @batched("(6,6),(6)->(6)")
