@@ -115,7 +115,7 @@ class Kernel:
 
     __name__: str
     __qualname__: str
-    FEW: ClassVar[int] = 4000  # trials that are computed one by one before a gufunc is compiled
+    FEW: ClassVar[int] = 1500  # trials that are computed one by one before a gufunc is compiled
 
     def __init__(self, function: Callable[..., Any], layout: Layout):
         """Wrap a function; nothing is traced or compiled before the first call."""
@@ -203,7 +203,7 @@ class Kernel:
     def _one_by_one(self, args: tuple[Any, ...]) -> Any:
         """Compute all trials by the function of one; None where it is not supported."""
         lead, cores = self.leading(args), zip(args, self.layout.ins, strict=True)
-        ins = [np.ascontiguousarray(np.broadcast_to(np.asarray(a, float), lead + core)) for a, core in cores]
+        ins = [np.array(np.broadcast_to(np.asarray(a, float), lead + core), order="C") for a, core in cores]
         outs = [np.empty(lead + core) for core in self.layout.outs]
         for trial in np.ndindex(lead):
             results = self._alone(*(a[trial] for a in ins))
