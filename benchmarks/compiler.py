@@ -55,7 +55,7 @@ damped = { law = "rate-damping", to = ["wheels"] }
 back = { guidance = { kind = "pointing", at = "nadir" }, law = "pid", to = ["wheels"] }
 
 [faults]
-field = { part = "sat.magnetometer", kind = "bias", size_deg = [0.5, 0.0, 0.0], from_s = 600.0 }
+field = { part = "sat.magnetometer", kind = "bias", size = [3e-7, 0.0, 0.0], from_s = 600.0 }
 sun = { part = "sat.sun_sensor", kind = "dead", from_s = 600.0 }
 wheel = { part = "sat.wheels", kind = "weak", which = [1], from_s = 600.0 }
 

@@ -45,7 +45,6 @@ class Pointing:
     triad_B: Array = field(init=False, repr=False)  # (3, 3) columns
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         choices = (*OF_ENVIRONMENT, GIVEN)
         check.one_of("at", self.at, choices)
         check.one_of("roll", self.roll, choices)

@@ -36,7 +36,6 @@ class _Regulator:
     delta: Array = cover.DELTA  # (...) of the hysteresis
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, K=check.finite("K", self.K, self._core()), delta=check.non_negative("delta", self.delta))
         if self.along and self.K.ndim < 3:
             raise InputError(f"K: expected steps as the first axis, got {self.K.shape}")
@@ -62,7 +61,6 @@ class AttitudeRegulator(_Regulator):
     J: Array  # (..., 3, 3) nominal [kg m^2]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         store(self, J=check.inertia("J", self.J))
 
@@ -86,7 +84,6 @@ class PoseRegulator(_Regulator):
     M: Array  # (..., 6, 6) nominal, about the body's reference point
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         store(self, M=check.inertia6("M", self.M))
 

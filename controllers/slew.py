@@ -56,7 +56,6 @@ class Slew:
     smooth: bool = True
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, rate_limit=check.positive("rate_limit", self.rate_limit))
         store(self, acceleration_limit=check.positive("acceleration_limit", self.acceleration_limit))
 

@@ -31,7 +31,7 @@ MEKF, DQEKF, OWN = (
     "gnc.estimators.dqekf.DqEkf",
     "gnc.estimators.kernel_process.KernelProcess",
 )
-FIELD, TREE = "gnc.estimators.field_process.FieldProcess", "gnc.estimators.tree_process.TreeProcess"
+FIELD, TREE = "gnc.estimators.kernel_process.FieldProcess", "gnc.estimators.tree_process.TreeProcess"
 USES: dict[str, Use] = {
     "vi2": Use("gnc.integrators.qvi.step_jacobian", (MEKF,), ("tumble-capture",), ("qvi/fig1", "qvi/fig3", "qvi/fig7")),
     "vi4": Use("gnc.integrators.qvi.step4_jacobian", (MEKF,), ("pointing", "attitude-only"), ("qvi/fig1",)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from gnc import lie
-from gnc.batch import Kernel, batched
+from gnc.batch import Kernel, family
 from gnc.errors import InputError
-from gnc.estimators.extra_states import ExtraState, Kick
-from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensitivity
+from gnc.estimators.extra_states import FORMS, ExtraState, Inertia, Kick, momentum_slope, sensitivity
 from gnc.linalg import array, skew
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction
@@ -171,18 +169,14 @@ class Augmentation:
         return wide
 
 
-@functools.cache
-def _tilted(n: int, size: int) -> Kernel:
-    @batched(f"(3),(3,{n}),({size}),(3)->(3),(3,{n}),(3,{size})")
-    def tilted(z, H, tilt, bias):
-        """Return z and H of a sensor that is turned, and perhaps uneven, and the derivative of z by both."""
-        D, seen = lie.so3_exp(-tilt[:3]), z - bias
-        slope = skew(D @ seen) @ lie.so3_right_jacobian(tilt[:3])
-        if size == 9:
-            x, y, z_ = seen
-            by_even = array([[x, 0.0, 0.0, y, z_, 0.0], [0.0, y, 0.0, x, 0.0, z_], [0.0, 0.0, z_, 0.0, x, y]])
-            a, b, c, d, e, f = tilt[3:]
-            D, slope = D + array([[a, d, e], [d, b, f], [e, f, c]]), np.concatenate([slope, by_even], axis=1)
-        return D @ seen + bias, D @ H, slope
-
-    return tilted
+@family(lambda n, size: f"(3),(3,{n}),({size}),(3)->(3),(3,{n}),(3,{size})")
+def _tilted(n, size, z, H, tilt, bias):
+    """Return z and H of a sensor that is turned, and perhaps uneven, and the derivative of z by both."""
+    D, seen = lie.so3_exp(-tilt[:3]), z - bias
+    slope = skew(D @ seen) @ lie.so3_right_jacobian(tilt[:3])
+    if size == 9:
+        x, y, z_ = seen
+        by_even = array([[x, 0.0, 0.0, y, z_, 0.0], [0.0, y, 0.0, x, 0.0, z_], [0.0, 0.0, z_, 0.0, x, y]])
+        a, b, c, d, e, f = tilt[3:]
+        D, slope = D + array([[a, d, e], [d, b, f], [e, f, c]]), np.concatenate([slope, by_even], axis=1)
+    return D @ seen + bias, D @ H, slope

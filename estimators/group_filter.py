@@ -97,7 +97,6 @@ class GroupFilter:
     CHARTS: ClassVar[tuple[str, ...]] = ("usual", "conserved")
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         between("gate_probability", self.gate_probability, 0.0, 1.0)
         check.one_of("chart", self.chart, self.CHARTS)
         for name in ("patience_s", "inflation", "widest"):

@@ -23,8 +23,8 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, nowhere, where
+from gnc.estimators.attitude_belief import moving_kernel
 from gnc.estimators.kalman import propagate_kernel, propagated
-from gnc.estimators.mekf_kernels import moving_kernel
 from gnc.integrators import free_drift, taylor
 from gnc.integrators.principal import principal
 from gnc.integrators.substeps import ANGLE, count, substepped

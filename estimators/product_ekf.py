@@ -70,7 +70,6 @@ class ProductEkf:
     gate_probability: float = 1.0  # with which a good measurement passes; 1 lets all in
 
     def __post_init__(self) -> None:
-        """Validate once."""
         between("gate_probability", self.gate_probability, 0.0, 1.0)
 
     @property

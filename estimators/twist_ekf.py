@@ -23,11 +23,11 @@ import numpy as np
 from gnc import check, dual_quaternion, lie
 from gnc.batch import batched, where
 from gnc.estimators.corrections import Space
-from gnc.estimators.dqekf_kernels import pose_space
 from gnc.estimators.group_filter import GroupFilter
 from gnc.estimators.kalman import symmetric_product
+from gnc.estimators.pose_belief import pose_space
+from gnc.estimators.process_noise import GAUSS
 from gnc.estimators.recovery import watch_size
-from gnc.estimators.wrench_noise import GAUSS
 from gnc.linalg import block, identity, zeros
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction
@@ -64,7 +64,6 @@ class TwistEkf(GroupFilter):
     widest: tuple[float, ...] = (1.0, 10.0, 0.2, 1.0)  # [rad, m, rad/s, m/s]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         for name in ("twist_psd", "walk_psd", "coast_psd"):
             density = check.non_negative(name, getattr(self, name))

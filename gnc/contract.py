@@ -268,8 +268,13 @@ class _Guarded:
         rows = self._rows
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if recording() and (recordable or check in INLINE):
+            if recording() and recordable:
                 return method(*arguments, **keywords)
+            if recording() and check in INLINE:
+                try:
+                    return method(*arguments, **keywords)
+                except (TypeError, ValueError):
+                    raise TypeError(f"{part}.{name} is written in plain NumPy") from None
             if recording():  # it may do more than compute: Python calls it at every tick
                 return python_part(f"{part}.{name}", functools.partial(plain, **keywords), *arguments)
             return checked(*mapped(_private, arguments), **keywords)

@@ -114,9 +114,8 @@ def _show(
 
     from gnc.config import dump
     from gnc.scenarios import display
-    from gnc.scenarios.missions.doubts import doubts
+    from gnc.scenarios.missions.hints import doubts, perfect
     from gnc.scenarios.missions.load import read
-    from gnc.scenarios.missions.perfect import perfect
 
     mission = read(name, settings or ())
     if signals:
@@ -258,6 +257,7 @@ def _fly(
     with progress.bar(mission.name) as moved:
         options: Any = {"progress": moved, "ready": lambda: run.try_directory(folder), "flight_code": _code(code)}
         flight = fly(mission, None if trial is None else [trial], **options)
+        flight.verdict.hints += run.chance(flight) if code is None else []
         flight = run.write(flight, folder, figures)
     if as_json:
         display.tell(run.report(flight))
@@ -326,10 +326,10 @@ def _monte_carlo(
     as_json: Json = False,
 ) -> None:
     """Fly many dispersed trials; statistics, worst trials, bands; survives a kill."""
-    from gnc.scenarios import display, monte_carlo
+    from gnc.scenarios import display, monte_carlo, progress
 
     mission, folder = monte_carlo.resolve(name, settings or (), seed, trials, out, resume)
-    with monte_carlo.bar(mission.name) as moved:
+    with progress.bar(mission.name) as moved:
         outcome = monte_carlo.run(
             mission,
             folder,
@@ -339,7 +339,7 @@ def _monte_carlo(
             until_ci=until_ci,
             exports=export or (),
             flight_code=_code(code),
-            progress=moved,
+            progress=monte_carlo.told(moved),
         )
     if as_json:
         display.tell(monte_carlo.report(outcome))

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gnc import __version__, history
 from gnc.checks import bound_text
 from gnc.config import dump
-from gnc.errors import InputError
+from gnc.config.component import own_files
+from gnc.errors import InputError, PartError
 from gnc.files import replacing
 from gnc.scenarios.display import as_json, number, table
 from gnc.scenarios.missions import figures
 from gnc.scenarios.missions.dispersal import MANY
-from gnc.scenarios.missions.flight import Flight
+from gnc.scenarios.missions.flight import Flight, beginning
+from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.plots import save_figure
+
+if TYPE_CHECKING:
+    from gnc.labelled import Signals
 
 CONFIG, HISTORY, METRICS, TABLE = "config.toml", "history.nc", "metrics.json", "trials.nc"
 SHOWN = 5  # lost trials that are told
+AGAIN = 3  # records until which a trial is flown again
 
 
 def report(flight: Flight) -> dict[str, Any]:
@@ -56,6 +64,41 @@ def _comparison(flight: Flight) -> dict[str, Any] | None:
         return None
     rows = [[who, *[flight.verdict.metrics[key] for key in keys]] for who, keys in comparison.rows.items()]
     return {"title": comparison.title, "columns": list(comparison.columns), "rows": rows}
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    """The first records of trials, as `check_repeatable` compares them."""
+
+    mission: Mission
+    seed: int
+    sources: tuple[str, ...]
+
+    def fly(self, trials: np.ndarray) -> dict[str, np.ndarray]:
+        """Fly trials until there are so many records."""
+        return _numbers(beginning(self.mission, self.seed, trials, AGAIN))
+
+
+def _numbers(signals: Signals) -> dict[str, np.ndarray]:
+    """Return the numbers of the first trial in the first records."""
+    kept = {str(k): x.values[:1, :AGAIN] for k, x in signals.data_vars.items() if x.dims[:2] == ("trial", "time")}
+    return {name: values for name, values in kept.items() if values.dtype.kind in "fiub"}
+
+
+def chance(flight: Flight) -> list[str]:
+    """Say which parts of a user's make other numbers when the first trial begins again by itself, if any do."""
+    from gnc.montecarlo.flight import LOST
+    from gnc.montecarlo.parcel import check_repeatable
+
+    sources, first = own_files(flight.mission), int(flight.recorded["trial"].values[0])
+    if not sources:
+        return []
+    try:
+        beside = {LOST: np.array([""]), **_numbers(flight.recorded)}
+        check_repeatable(_Beginning(flight.mission, flight.seed, sources), first, beside)
+    except PartError as error:
+        return [f"{', '.join(Path(source).name for source in sources)}: {error.message}"]
+    return []
 
 
 def try_directory(out: Path) -> None:

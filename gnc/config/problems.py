@@ -19,7 +19,8 @@ def describe(errors: Sequence[ErrorDetails], model: type[BaseModel], data: dict[
     places = [(error, locate(model, error["loc"])) for error in ordered]
     others = len({place.key for _, place in places}) - 1
     line = _line(*places[0], data)
-    return " ".join(f"{source}: {line}{f' (and {others} more)' if others else ''}".split())
+    more = f"; {others} more key{'s are' if others > 1 else ' is'} wrong" if others else ""
+    return " ".join(f"{source}: {line}{more}".split())
 
 
 def _line(error: ErrorDetails, place: Place, data: dict[str, Any]) -> str:

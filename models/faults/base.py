@@ -61,8 +61,8 @@ class FaultPart(Part):
 class FailingSensor:
     """What a fault of a sensor is built with."""
 
-    def __init__(self, size: int, period_s: float) -> None:
-        self.size, self.period_s = size, period_s
+    def __init__(self, size: int, period_s: float, reads: str = "") -> None:
+        self.size, self.period_s, self.reads = size, period_s, reads
 
     @property
     def freedoms(self) -> int:

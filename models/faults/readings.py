@@ -100,6 +100,8 @@ class _ErrorPart(FaultPart):
         """Return the error (..., freedoms)."""
         if self.size is not None:
             return sensor.error("size", self.size)
+        if sensor.reads:
+            raise InputError(f"size_deg: this sensor reads {sensor.reads}, no angles; give size")
         return sensor.error("size_deg", np.radians(np.asarray(self.size_deg, float)))
 
 

@@ -76,6 +76,7 @@ class AccelerometerPart(ThreeAxisPart):
     """A three-axis accelerometer on a craft that moves; its readings are recorded, no filter uses them."""
 
     kind: Literal["accelerometer"] = "accelerometer"
+    reads: ClassVar[str] = "m/s^2"
     feels: ClassVar[bool] = True
     point_m: Vector3 = (0.0, 0.0, 0.0)
     """Where it is, from the body's origin."""

@@ -189,6 +189,7 @@ class CoarseSunSensorPart(SensorPart):
     """Photodiodes, by default one on each face of a box."""
 
     kind: Literal["coarse-sun-sensor"] = "coarse-sun-sensor"
+    reads: ClassVar[str] = "parts of full Sun"
     needs_orbit: ClassVar[bool] = True
     sigma: Positive = 0.02
     """Noise of each photodiode; full Sun is 1."""

@@ -105,6 +105,7 @@ class GnssPart(SensorPart):
     """A GNSS receiver: position and velocity, inertial axes."""
 
     kind: Literal["gnss"] = "gnss"
+    reads: ClassVar[str] = "m and m/s"
     needs_orbit: ClassVar[bool] = True
     sigma_m: Positive = 5.0
     """Noise of each component of the position."""

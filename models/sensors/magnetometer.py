@@ -132,6 +132,7 @@ class MagnetometerPart(ThreeAxisPart):
     """A three-axis magnetometer."""
 
     kind: Literal["magnetometer"] = "magnetometer"
+    reads: ClassVar[str] = "T"
     needs_orbit: ClassVar[bool] = True
     sigma_deg: NonNegative = 1.0
     """Noise of each axis, as an angle at the strength of the field."""

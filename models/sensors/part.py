@@ -23,6 +23,7 @@ class SensorPart(Part):
     shaping: ClassVar[frozenset[str]] = frozenset({"rate_hz", "period_s", "latency_s", "first_s", "q_BS", "outages_s"})
     needs_orbit: ClassVar[bool] = False
     feels: ClassVar[bool] = False  # whether it measures specific force, `felt_B` of the truth
+    reads: ClassVar[str] = ""  # the unit of its readings, if they are no angles
     rate_hz: Positive | None = None
     """How often it measures; 1 Hz unless a rate or a period is given."""
     period_s: Positive | None = None

@@ -83,6 +83,7 @@ class RangeBearingPart(RelativeSensorPart):
     """A radar, or a camera with a rangefinder: range and bearing of another craft, and nothing of its attitude."""
 
     kind: Literal["range-bearing"] = "range-bearing"
+    reads: ClassVar[str] = "m and sines"
     half_cone_deg: Annotated[float, Field(gt=0, lt=90)] = 60.0
     """Half the field of view about the z axis."""
     sigma_deg: Positive = 0.1

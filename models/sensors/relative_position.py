@@ -85,6 +85,7 @@ class RelativePositionPart(RelativeSensorPart):
     """A lidar or radar that measures the position of another craft, and nothing of its attitude."""
 
     kind: Literal["relative-position"] = "relative-position"
+    reads: ClassVar[str] = "m"
 
     def belief(self) -> RelativePosition:
         """Return the sensor without misalignment."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -62,6 +62,7 @@ class BeaconPart(StationPart):
     """A beacon in inertial space, by which the position of the craft is measured."""
 
     kind: Literal["beacon"] = "beacon"
+    reads: ClassVar[str] = "m"
 
     def belief(self) -> Beacon:
         """Return the sensor."""

@@ -14,8 +14,7 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.extra_states import ResidualDipole
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import Inertia, ResidualDipole
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.models.sensors import FineSunSensor, Gyro, HorizonSensor, Magnetometer, StarTracker, VectorSensor

@@ -26,14 +26,11 @@ from gnc.models.sensors import Gyro
 from gnc.noise import Streams, Walk
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
-from gnc.scenarios.missions.failing import Measure, Measuring, failing, faults_of, trouble
-from gnc.scenarios.missions.measuring import measured, torquer, walk_of
+from gnc.scenarios.missions.measuring import Measure, Measuring, failing, faults_of, measured, torquer, trouble, walk_of
+from gnc.scenarios.missions.mission import Mode, Software, quiet_until
 from gnc.scenarios.missions.modes import Guard, guard, words_of
 from gnc.scenarios.missions.navigating import CraftNavigation
-from gnc.scenarios.missions.quiet import quiet_until
-from gnc.scenarios.missions.sections import Mode, Software
-from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference
-from gnc.scenarios.missions.unloading import unloader
+from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference, unloader
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
 from gnc.shared_state import undisturbed
 from gnc.typing import Array
@@ -326,7 +323,7 @@ class _Builder:
                 size, walk = sensor.noise_size, walk_of(sensor)
                 if own:
                     z = how(truth, 0.0, np.zeros((self.n, size + walk)))[0]
-                    one = FailingSensor(np.shape(z)[-1], part.interval_s)
+                    one = FailingSensor(np.shape(z)[-1], part.interval_s, part.reads)
                     for fault, section in own.items():
                         with at(f"faults.{fault}"):
                             built.append(section.of_sensor(one))

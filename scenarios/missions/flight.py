@@ -198,6 +198,18 @@ def fly(
     return Flight(mission, seed, signals, judge(mission, signals, modes, again), drawn)
 
 
+def beginning(mission: Mission, seed: int, numbers: Array, records: int) -> Table:
+    """Fly trials until so many records are made, and judge nothing."""
+    group = dispersal.groups(mission, seed, numbers)[0]
+    prepared = prepare(group, seed)
+
+    def stop(done: int, _: int) -> None:
+        if done >= records * prepared.loop.recorded.every:
+            raise KeyboardInterrupt
+
+    return group_flown(mission, seed, group, prepared, stop, None)
+
+
 def _other(mission: Mission, changes: Mapping[str, Any], seed: int, numbers: Array, wanted: frozenset[str]) -> Table:
     """Fly the same trials with other software, for a comparison."""
     other = override(mission, [f"{key}={value_text(value)}" for key, value in changes.items()])

@@ -260,6 +260,7 @@ WRONG = [
     ({"part": "sat.gyro", "kind": "leak"}, "is no fault of a sensor"),
     ({"part": "sat.gyro", "kind": "bias"}, "give size or size_deg"),
     ({"part": "sat.gyro", "kind": "bias", "size": [1.0, 2.0]}, "has 3 numbers"),
+    ({"part": "sat.magnetometer", "kind": "bias", "size_deg": [0.5]}, "faults.x: size_deg: this sensor reads T"),
     ({"part": "sat.wheels", "kind": "dead", "which": [4]}, "there are 4 members"),
     ({"part": "sat.wheels", "kind": "dead", "from_s": 5.0, "to_s": 4.0}, "before it begins"),
     ({"part": "sat.wheels", "kind": "dad"}, "dad"),

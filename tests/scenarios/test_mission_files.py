@@ -20,7 +20,7 @@ from gnc.models.states import AttitudeState
 from gnc.parts import PACKAGES, kinds
 from gnc.scenarios import cli
 from gnc.scenarios.missions.catalogue import new, schema
-from gnc.scenarios.missions.doubts import doubts
+from gnc.scenarios.missions.hints import doubts
 from gnc.scenarios.missions.load import builtin, read, table_of
 from tests.scenarios.flights import same_bits
 
@@ -177,7 +177,7 @@ def test_the_same_in_python_with_its_parts_in_twenty_five_lines():
     from gnc.models.craft.rigid import RigidPart, TurnStart
     from gnc.models.orbits.kepler import Kepler
     from gnc.models.sensors.star_tracker import StarTrackerPart
-    from gnc.scenarios.missions.sections import Environment, Mode, Run, Software
+    from gnc.scenarios.missions.mission import Environment, Mode, Run, Software
 
     mission = Mission(
         name="mine",

@@ -14,8 +14,7 @@ from gnc.models.pose_body import PoseBody
 from gnc.models.separation import split
 from gnc.scenarios import cli, papers
 from gnc.scenarios.papers.dqvi import data
-from gnc.scenarios.papers.dqvi.flights import angle
-from gnc.scenarios.papers.dqvi.ring import ring
+from gnc.scenarios.papers.dqvi.flights import angle, ring
 
 NAMES = [f"dqvi/fig{k}" for k in range(3, 14)] + ["dqvi/filler"]
 CLAIMS = ["dqvi/added-mass", "dqvi/run-time"]

@@ -16,8 +16,7 @@ import numpy as np
 from gnc.checks import Check, at_least, at_most, close
 from gnc.models.multibody import TreeState, examples, saddle
 from gnc.scenarios.papers.case import Metric, Result, case
-from gnc.scenarios.papers.dqmb.decoupled import decoupled
-from gnc.scenarios.papers.dqmb.runs import Array, Reading, minimal, read_minimal, redundant
+from gnc.scenarios.papers.dqmb.runs import Array, Reading, decoupled, minimal, read_minimal, redundant
 from gnc.scenarios.plots import COLOURS, errors_over_time, legend_below
 
 if TYPE_CHECKING:

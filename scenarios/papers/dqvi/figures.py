@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnc.scenarios.papers.dqvi import flights, newton, ring
-from gnc.scenarios.papers.dqvi.data import DATA, TITLES, Array
+from gnc.scenarios.papers.dqvi import flights
+from gnc.scenarios.papers.dqvi.data import DATA, TITLES, Array, Setting
 from gnc.scenarios.papers.dqvi.flights import METHODS
-from gnc.scenarios.papers.dqvi.settings import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,15 +41,15 @@ def draw_projections(figure: "Figure", setting: Setting) -> None:
 
 
 def _path(panel: "Axes", method: str, setting: Setting, k: int) -> None:
-    path = ring.projection(method, setting)[:, k]
+    path = flights.projection(method, setting)[:, k]
     style: dict[str, Any] = (
         {"lw": 0.25} if setting.seconds <= 240 else {"ls": "none", "marker": ".", "ms": 2.0, "mew": 0}
     )
     panel.plot(*path.T, color=COLOURS[method], **style)
     turn = np.linspace(0.0, 2 * np.pi, 361)
-    for radius in ring.rings(setting)[k]:
+    for radius in flights.rings(setting)[k]:
         panel.plot(radius * np.cos(turn), radius * np.sin(turn), "k--", lw=0.9, label="exact ring")
-    panel.plot(*ring.exact_end(setting)[k], "k+", ms=13, mew=2, label="exact end")
+    panel.plot(*flights.exact_end(setting)[k], "k+", ms=13, mew=2, label="exact end")
     panel.plot(*path[-1], "o", color="w", mec="k", ms=6, label="computed end")
     phase = flights.errors(method, setting).phase_rad[-1, k]
     panel.set(aspect="equal", xlabel="[m]", title=f"{METHODS[method]}: phase error {phase:.2g} rad")
@@ -58,7 +57,7 @@ def _path(panel: "Axes", method: str, setting: Setting, k: int) -> None:
 
 def _departures(panel: "Axes", setting: Setting, k: int) -> None:
     for method, label in METHODS.items():
-        values = np.maximum(np.maximum.accumulate(ring.departure(method, setting)[1:, k]), LEAST)
+        values = np.maximum(np.maximum.accumulate(flights.departure(method, setting)[1:, k]), LEAST)
         panel.semilogy(setting.t[1:] / _unit(setting)[0], values, label=label, **STYLES[method])
     panel.set(xlabel=_unit(setting)[1], ylabel="largest so far [m]", title="departure from sphere and ring")
     panel.minorticks_off()
@@ -97,10 +96,10 @@ def draw_long(figure: "Figure", setting: Setting, counted: dict[int, Array]) -> 
     _levels(panels[:, :4], setting)
     for k, data in enumerate(DATA):
         for n, energy in counted.items():
-            t_h = np.linspace(0.0, newton.SECONDS / 3600, len(energy))
+            t_h = np.linspace(0.0, flights.COUNTED_S / 3600, len(energy))
             shown = np.maximum(np.abs(energy[1:, k]), LEAST)
             panels[k, 4].semilogy(t_h[1:], shown, color=f"C{n + 3}", lw=0.9, label=f"{n} iteration{'s' * (n > 1)}")
-        panels[k, 4].set(ylabel=LABELS["energy"], title=f"{data}: DQVI at {newton.FPS} fps")
+        panels[k, 4].set(ylabel=LABELS["energy"], title=f"{data}: DQVI at {flights.COUNTED_FPS} fps")
         panels[k, 4].legend(loc="center right", bbox_to_anchor=(1.0, 0.74), fontsize="small")
     panels[1, 4].set_xlabel("time [h]")
     figure.suptitle(f"Error levels, {_described(setting)}")

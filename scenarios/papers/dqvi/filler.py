@@ -11,9 +11,8 @@ import numpy as np
 from gnc import quaternion
 from gnc.checks import at_most, close
 from gnc.scenarios.papers.case import Metric, Result, case
-from gnc.scenarios.papers.dqvi.data import BOTH, DATA, R_G, TITLES, UNPHYSICAL, Array, both, start
+from gnc.scenarios.papers.dqvi.data import BOTH, DATA, R_G, TITLES, UNPHYSICAL, Array, Setting, both, start
 from gnc.scenarios.papers.dqvi.flights import angle, reference
-from gnc.scenarios.papers.dqvi.settings import Setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
