@@ -16,7 +16,7 @@ class Body:
     name: str
     r: Array  # (T, 3) in the frame of the scene [m]; stored with seven digits, so choose a frame nearby
     q: Array  # (T, 4) scalar first
-    size_m: Sequence[float]  # (3) edges along the body axes
+    size_m: Sequence[float] | Array  # (3) edges along the body axes
     colour: str = "#5b8def"
 
     def __post_init__(self) -> None:
