@@ -13,7 +13,7 @@ from gnc.batch import batched
 from gnc.linalg import array, cross, zeros
 from gnc.models.environment import Environment, Epoch
 from gnc.models.environment.constants import ASTRONOMICAL_UNIT, EARTH_MU, EARTH_RATE, SUN_SYNCHRONOUS_RATE
-from gnc.models.environment.frames import inertial_to_earth, turn
+from gnc.models.environment.epoch import inertial_to_earth, turn
 from gnc.typing import Array
 
 OBLIQUITY = math.radians(23.43929)  # of the ecliptic

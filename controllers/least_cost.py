@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import inv
 
-from gnc.batch import Assembly, Kernel, family, maximum, minimum, where
+from gnc.batch import Assembly, Kernel, maximum, minimum, sized, where
 from gnc.batch.layout import Layout
 from gnc.linalg import array
 from gnc.typing import Array
@@ -88,8 +88,8 @@ def _shapes(m: int, n: int) -> str:
     return f"({m},{m}),({m}),({n}),({m}),({m}),({n}),(),()"
 
 
-@family(lambda m, n: f"({m}),({m},{n}),({m},{m}),({n}),({m}),({n}),(4,{m})->{_shapes(m, n)}")
-def _begin(m, n, b, A, inverse, z, members, cost, against):
+@sized(lambda m, n: f"({m}),({m},{n}),({m},{m}),({n}),({m}),({n}),(4,{m})->{_shapes(m, n)}")
+def _begin(b, A, inverse, z, members, cost, against, *, n):
     """Return the state in which nothing fires, or that of all of b if it is reached without an exchange."""
     first = inverse, inverse @ b, members, z
     optimal, turned = _turned(*first[:3], A, cost, against)
@@ -117,8 +117,8 @@ def _all(tests: Iterable[Any]) -> Any:
     return functools.reduce(operator.and_, tests)
 
 
-@family(lambda m, n: f"{_shapes(m, n)},({m},{n})->{_shapes(m, n)}")
-def _exchange(m, n, inverse, x, side, basis, slope, z, reached, going, A):
+@sized(lambda m, n: f"{_shapes(m, n)},({m},{n})->{_shapes(m, n)}")
+def _exchange(inverse, x, side, basis, slope, z, reached, going, A):
     """Go on until a basic variable meets a bound, and exchange it for another, or end there."""
     row, distance, speed = _leaving(x, slope)
     whole = ~(reached + distance < 1.0)
@@ -189,8 +189,8 @@ def _pivot(inverse: Any, slope: Any, z: Any, T: Any, row: Any, column: Any, A: A
     return np.stack(rows), array(slopes), z
 
 
-@family(lambda m, n: f"({m}),({m}),({n}),({m}),({m}),({n}),(),()->({n}),()")
-def _end(m, n, b, x, side, basis, slope, z, reached, going):
+@sized(lambda m, n: f"({m}),({m}),({n}),({m}),({m}),({n}),(),()->({n}),()")
+def _end(b, x, side, basis, slope, z, reached, going):
     """Return the fractions and how much is reached; NaN if b is not finite, or the climb has not ended."""
     u = [where(one < 0.0, 1.0, 0.0) for one in side]
     for place, value in zip(basis, x, strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import family, where
+from gnc.batch import sized, where
 from gnc.errors import InputError
 from gnc.linalg import identity, solve3
 from gnc.models.parameters import each, store, unit_vectors
@@ -81,8 +81,8 @@ def _facets(axes: Array) -> tuple[Array, Array]:
     return np.stack(normals), np.stack(matrices)
 
 
-@family(lambda n: f"({n}),(3),({n}),({n},3)->({n})")
-def _without(n, u, tau_B, out, axes_B):
+@sized(lambda n: f"({n}),(3),({n}),({n},3)->({n})")
+def _without(u, tau_B, out, axes_B, *, n):
     """Return u where none is left out, else W A (A^T W A + tiny)^-1 tau; a direction that is lost gives little."""
     W = 1.0 - out
     A = axes_B * W.reshape(n, 1)
@@ -90,8 +90,8 @@ def _without(n, u, tau_B, out, axes_B):
     return where(sum(out[1:], out[0]) > 0.0, others, u)
 
 
-@family(lambda facets, n: f"(3),({facets},3),({facets},{n},3)->({n})")
-def _share(facets, n, tau_B, normals, matrices):
+@sized(lambda facets, n: f"(3),({facets},3),({facets},{n},3)->({n})")
+def _share(tau_B, normals, matrices):
     """Return the commands, by the matrix of the facet that tau points to."""
     best, matrix = abs(normals[0] @ tau_B), matrices[0]
     for normal, other in zip(normals[1:], matrices[1:], strict=True):

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, family, maximum, minimum, where
+from gnc.batch import Kernel, batched, maximum, minimum, sized, where
 from gnc.estimators.conserved_chart import retract
 from gnc.estimators.corrections import Space
 from gnc.estimators.kalman import propagated, symmetric_product, with_walk
-from gnc.integrators.qvi_equation import increment, leading_slope
+from gnc.integrators.qvi import increment, leading_slope
 from gnc.lie import se3_left_jacobian, so3_right_jacobian
 from gnc.linalg import block, cross, identity, inv3, skew, solve3, zeros
 from gnc.notebook import of_belief
@@ -56,14 +56,14 @@ def _placed(n: int, rows: Array) -> Array:
     return T
 
 
-@family(lambda n: f"({n},{n}),(3,3),(3,{n - 3})->({n},{n})")
-def to_rates(n, C, J, M):
+@sized(lambda n: f"({n},{n}),(3,3),(3,{n - 3})->({n},{n})")
+def to_rates(C, J, M, *, n):
     """Return the kernel C, J, M -> covariance of (a, dw, extras)."""
     return symmetric_product(_placed(n, solve3(J, M)), C)
 
 
-@family(lambda n: f"({n},{n}),(3,3),(3,{n - 3})->({n},{n})")
-def from_rates(n, C, J, M):
+@sized(lambda n: f"({n},{n}),(3,3),(3,{n - 3})->({n},{n})")
+def from_rates(C, J, M, *, n):
     """Return the kernel C of (a, dw, extras), J, M -> covariance of (a, dP, extras)."""
     return symmetric_product(_placed(n, np.concatenate([J, -M[:, 3:]], axis=1)), C)
 
@@ -88,8 +88,8 @@ def inertial_error(q_IB, P_B, C, q_true, P_true):
     return np.concatenate([a, l_B]), symmetric_product(T, C)
 
 
-@family(lambda step_jacobian: "(4),(3),(6,6),(3),(3,3),(3),()->(4),(3),(6,6)")
-def moving_kernel(step_jacobian, q_IB, P_B, C, tau_B, J, rho_B, h):
+@sized(lambda step_jacobian: "(4),(3),(6,6),(3),(3,3),(3),()->(4),(3),(6,6)")
+def moving_kernel(q_IB, P_B, C, tau_B, J, rho_B, h, *, step_jacobian):
     """Return the kernel q, P, C, tau, J, rho, h -> q, P, F C F^T of one substep; made to be repeated."""
     q_IB, P_B, F, _ = step_jacobian(q_IB, P_B, tau_B, J, rho_B, h)
     return quaternion.normalize(q_IB), P_B, propagated(F, C, 6)
@@ -107,8 +107,8 @@ def _whole(F, B, T_0, D_0, T_1, D_1, h):
     return kick(T_1, D_1) @ block([[F, B], [zeros(k, 6), identity(k)]]) @ kick(T_0, D_0)
 
 
-@family(lambda k: f"({6 + k},{6 + k}),(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({6 + k},{6 + k})")
-def augmented_kernel(k, C, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
+@sized(lambda k: f"({6 + k},{6 + k}),(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({6 + k},{6 + k})")
+def augmented_kernel(C, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
     """Return the kernel that propagates the covariance of a state with k extra ones.
 
     F = K(T_1, D_1) [[F_6, B], [0, 1]] K(T_0, D_0), where K is half a kick by a torque of gradients T = d tau/d a and
@@ -117,8 +117,8 @@ def augmented_kernel(k, C, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
     return with_walk(_whole(F, B, T_0, D_0, T_1, D_1, h), C, Q, walk, h)
 
 
-@family(lambda k: f"(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({6 + k},{6 + k}),({6 + k},{6 + k})")
-def transition_kernel(k, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
+@sized(lambda k: f"(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({6 + k},{6 + k}),({6 + k},{6 + k})")
+def transition_kernel(F, Q, B, T_0, D_0, T_1, D_1, walk, h, *, k):
     """Return the kernel of F and Q over all states, with which `augmented_kernel` propagates the covariance."""
     given = F, Q, B, T_0, D_0, T_1, D_1, walk, h
     return _whole(F, B, T_0, D_0, T_1, D_1, h), augmented_kernel(k)(zeros(6 + k, 6 + k), *given)

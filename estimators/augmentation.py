@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from gnc import lie
-from gnc.batch import Kernel, family
+from gnc.batch import Kernel, sized
 from gnc.errors import InputError
 from gnc.estimators.extra_states import FORMS, ExtraState, Inertia, Kick, momentum_slope, sensitivity
 from gnc.linalg import array, skew
 from gnc.models.parameters import store
+from gnc.models.sensors.direction import UnitDirection
 from gnc.models.sensors.interface import Prediction
-from gnc.models.sensors.unit_direction import UnitDirection
 
 Array = Any
 
@@ -167,8 +167,8 @@ class Augmentation:
         return wide
 
 
-@family(lambda n, size: f"(3),(3,{n}),({size}),(3)->(3),(3,{n}),(3,{size})")
-def _tilted(n, size, z, H, tilt, bias):
+@sized(lambda n, size: f"(3),(3,{n}),({size}),(3)->(3),(3,{n}),(3,{size})")
+def _tilted(z, H, tilt, bias, *, size):
     """Return z and H of a sensor that is turned, and perhaps uneven, and the derivative of z by both."""
     D, seen = lie.so3_exp(-tilt[:3]), z - bias
     slope = skew(D @ seen) @ lie.so3_right_jacobian(tilt[:3])

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import family
+from gnc.batch import sized
 from gnc.linalg import array
 
 Array = Any
@@ -42,8 +42,8 @@ class Whiteness(NamedTuple):
     band: Band
 
 
-@family(lambda n: f"({n}),({n},{n})->({n})")
-def _whiten(n, e, C):
+@sized(lambda n: f"({n}),({n},{n})->({n})")
+def _whiten(e, C, *, n):
     """Return L^-1 e of C = L L^T, row by row."""
     L = [[0.0] * n for _ in range(n)]
     white: list[Any] = [0.0] * n
@@ -55,8 +55,8 @@ def _whiten(n, e, C):
     return array(white)
 
 
-@family(lambda n: f"({n}),({n},{n})->()")
-def _nees(n, e, C):
+@sized(lambda n: f"({n}),({n},{n})->()")
+def _nees(e, C, *, n):
     white = _whiten(n)(e, C)
     return white @ white
 

@@ -29,9 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, quaternion
-from gnc.batch import batched, family
-from gnc.integrators.qvi import turn_slope
-from gnc.integrators.qvi_equation import slope, solve
+from gnc.batch import batched, sized
+from gnc.integrators.qvi import slope, solve, turn_slope
 from gnc.linalg import array, block, cross, identity, inv3, skew, solve3, zeros
 from gnc.models.parameters import each, store
 from gnc.models.sensors import FineSunSensor, Magnetometer, UnitDirection, VectorSensor
@@ -210,8 +209,8 @@ class Inertia(ExtraState):
         return FORMS[self.form]
 
 
-@family(lambda form: f"({FORMS[form].shape[1]})->(3,3)")
-def _deviation(form, value):
+@sized(lambda form: f"({FORMS[form].shape[1]})->(3,3)")
+def _deviation(value, *, form):
     """Return dJ of its numbers."""
     xx, yy, zz, xy, xz, yz = array(FORMS[form].tolist()) @ value
     return array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -225,8 +224,8 @@ def change(w, form):
     )
 
 
-@family(lambda form: f"(3)->(3,{FORMS[form].shape[1]})")
-def momentum_slope(form, w_B):
+@sized(lambda form: f"(3)->(3,{FORMS[form].shape[1]})")
+def momentum_slope(w_B, *, form):
     """Return the kernel w_B -> N, the derivative of J w with respect to the numbers of the form."""
     return change(w_B, form)
 
@@ -243,8 +242,8 @@ def _stage(P_B, D, tau_B, J, rho_B, h, form):
     return P_next + (0.5 * h) * tau_B, F @ D + np.concatenate([A, skew(P_next) @ A])
 
 
-@family(lambda stages, form: f"(3),(6,{FORMS[form].shape[1]}),(3),(3,3),(3),()->(3),(6,{FORMS[form].shape[1]})")
-def sensitivity(stages, form, P_B, D, tau_B, J, rho_B, h):
+@sized(lambda stages, form: f"(3),(6,{FORMS[form].shape[1]}),(3),(3,3),(3),()->(3),(6,{FORMS[form].shape[1]})")
+def sensitivity(P_B, D, tau_B, J, rho_B, h, *, stages, form):
     """Return the kernel P, D, tau, J, rho, h -> P, D of a composed step, D = d(a, dP)/d value; made to be repeated."""
     for c in stages:
         P_B, D = _stage(P_B, D, tau_B, J, rho_B, c * h, form)

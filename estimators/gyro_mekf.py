@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, lie, quaternion
-from gnc.batch import batched, family, maximum, where
+from gnc.batch import batched, maximum, sized, where
 from gnc.errors import InputError
 from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.extra_states import SensorBias
@@ -172,14 +172,14 @@ def _transition(n, w_B, D_inverse, h):
     return Phi
 
 
-@family(lambda n: f"(3),(3,3),()->({n},{n})")
-def _transition_kernel(n, w_B, D_SB, h):
+@sized(lambda n: f"(3),(3,3),()->({n},{n})")
+def _transition_kernel(w_B, D_SB, h, *, n):
     """Return the kernel of `transition` for n errors."""
     return _transition(n, w_B, inv3(D_SB), h)
 
 
-@family(lambda n: f"(4),(3),({n},{n}),(3),(),(3),(3,3),(),(),({n}),(),()->(4),(3),({n},{n})")
-def _predict_kernel(n, q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, walk, coast_sigma, h):
+@sized(lambda n: f"(4),(3),({n},{n}),(3),(),(3),(3,3),(),(),({n}),(),()->(4),(3),({n},{n})")
+def _predict_kernel(q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, walk, coast_sigma, h, *, n):
     """Return the kernel of `predict` for n errors."""
     D_inverse = inv3(D_SB)
     w_B = where(valid > 0.0, D_inverse @ (z - bias), w_before)
@@ -191,8 +191,8 @@ def _predict_kernel(n, q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, 
     return quaternion.mul(q_IB, quaternion.exp(h * w_B)), w_B, symmetric_product(Phi, C) + Q
 
 
-@family(lambda n: f"(4),(3),(3),({n},{n}),({n}),(3,3)->(4),(3),(3),({n},{n})")
-def _correct_kernel(n, q_IB, w_B, bias, C, d, D_SB):
+@sized(lambda n: f"(4),(3),(3),({n},{n}),({n}),(3,3)->(4),(3),(3),({n},{n})")
+def _correct_kernel(q_IB, w_B, bias, C, d, D_SB, *, n):
     """Return the kernel that applies a correction d of n errors, and refers the covariance to the new attitude.
 
     q <- q exp(a/2), and what is left of the error is Jr(a) times it. Source: Markley, "Attitude Error Representations
@@ -210,8 +210,8 @@ def _limit(rejected, limit):
     return where(rejected < 0.0, np.inf, limit)
 
 
-@family(lambda n: f"({n},{n}),(),(),(),(),(),(),({n})->({n},{n}),(),()")
-def _watch_kernel(n, C, rejected, recoveries, used, valid, patience, inflation, largest):
+@sized(lambda n: f"({n},{n}),(),(),(),(),(),(),({n})->({n},{n}),(),()")
+def _watch_kernel(C, rejected, recoveries, used, valid, patience, inflation, largest, *, n):
     """Return the kernel that counts rejections, and lets the covariance of n errors grow after too many."""
     forgiven = where(rejected < 0.0, rejected + 1.0, maximum(rejected - FORGIVEN, 0.0))
     counted = where(used > 0.0, forgiven, rejected + valid)

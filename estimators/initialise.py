@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import batched, family, where
+from gnc.batch import batched, sized, where
 from gnc.linalg import array, block, cross, det3, identity, inv3, zeros
 from gnc.models.sensors import CoarseSunSensor, FineSunSensor, Magnetometer, VectorSensor
 from gnc.typing import Array
@@ -53,8 +53,8 @@ def quest(b_B: Array, r_I: Array, sigma: Array) -> tuple[Array, Array]:
     return _quest(np.shape(b_B)[-2])(b_B, r_I, sigma)
 
 
-@family(lambda n: f"({n},3),({n},3),({n})->(4),(3,3)")
-def _quest(n, b_B, r_I, sigma):
+@sized(lambda n: f"({n},3),({n},3),({n})->(4),(3,3)")
+def _quest(b_B, r_I, sigma):
     weights = 1.0 / (sigma * sigma)
     total = sum(weights[1:], weights[0])
     b_B, r_I = array([_unit(b) for b in b_B]), array([_unit(r) for r in r_I])

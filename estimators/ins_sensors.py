@@ -25,7 +25,7 @@ from gnc.estimators.chart import traced, vector
 from gnc.estimators.ins import InsBelief, InsFilter, moved
 from gnc.estimators.ins_chart import FORMS, Q, R, V
 from gnc.linalg import array, cross
-from gnc.models.sensors.unit_direction import across
+from gnc.models.sensors.direction import across
 
 Array = Any
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import family, maximum, minimum, precise, where
+from gnc.batch import maximum, minimum, precise, sized, where
 from gnc.linalg import array, zeros
 
 Array = Any
@@ -175,14 +175,14 @@ def cholesky(C: Array) -> Array:
     return L
 
 
-@family(lambda n: f"({n},{n}),({n},{n}),({n},{n})->({n},{n})")
-def propagate_kernel(n, C, F, Q):
+@sized(lambda n: f"({n},{n}),({n},{n}),({n},{n})->({n},{n})")
+def propagate_kernel(C, F, Q, *, n):
     """Return the kernel C, F, Q -> F C F^T + Q."""
     return propagated(F, C, n) + Q
 
 
-@family(lambda n, m: f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
-def update_kernel(n, m, C, H, R, y, valid, gate):
+@sized(lambda n, m: f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
+def update_kernel(C, H, R, y, valid, gate, *, n, m):
     """Return the kernel C, H, R, y, valid, gate -> correction, C, S, nis, used.
 
     A measurement counts if valid is not 0 and nis <= gate; otherwise correction and C are as if it had not been made.
@@ -212,8 +212,8 @@ def gate(probability: float, m: int) -> float:
     return float(chdtri(m, 1.0 - probability))
 
 
-@family(lambda n: f"({n},{n}),(),({n})->({n},{n})")
-def grow_kernel(n, C, factor, largest):
+@sized(lambda n: f"({n},{n}),(),({n})->({n},{n})")
+def grow_kernel(C, factor, largest, *, n):
     """Return the kernel C, factor, largest -> C with standard deviations up to `factor` times as large.
 
     Each grows to no more than its own of `largest` (n), and never shrinks; the correlations stay.

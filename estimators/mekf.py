@@ -38,8 +38,7 @@ from gnc.estimators.kalman import Innovation
 from gnc.estimators.process_model import FINER, Automatic, ByName, ProcessModel, middle
 from gnc.estimators.process_noise import NOTHING, torque_noise
 from gnc.estimators.recovery import watch_size
-from gnc.integrators.composition import SUZUKI4, largest_stage
-from gnc.integrators.substeps import count
+from gnc.integrators.composition import SUZUKI4, count, largest_stage
 from gnc.integrators.table import attitude_method
 from gnc.models import rates
 from gnc.models.parameters import store

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion
-from gnc.batch import family
+from gnc.batch import sized
 from gnc.estimators.conserved_chart import Unknown, pose_retract
 from gnc.estimators.corrections import Space
 from gnc.estimators.kalman import with_walk
@@ -36,8 +36,8 @@ def lost(belief: PoseBelief) -> Array:
     return ~np.isfinite(belief.dq_IB[..., 0])
 
 
-@family(lambda k: f"({12 + k},{12 + k}),(12,12),(12,12),(12,{k}),({k}),()->({12 + k},{12 + k})")
-def propagation_kernel(k, C, F, Q, B, walk, h):
+@sized(lambda k: f"({12 + k},{12 + k}),(12,12),(12,12),(12,{k}),({k}),()->({12 + k},{12 + k})")
+def propagation_kernel(C, F, Q, B, walk, h, *, k):
     """Return the kernel that propagates the covariance of pose, twist and k extra states, F = [[F_12, B], [0, 1]]."""
     return with_walk(block([[F, B], [zeros(k, 12), identity(k)]]), C, Q, walk, h)
 

@@ -45,11 +45,11 @@ from typing import Any
 import numpy as np
 
 from gnc import dual_quaternion, quaternion, spatial
-from gnc.batch import Kernel, batched, family
+from gnc.batch import Kernel, batched, sized
 from gnc.estimators.extra_states import FORMS, momentum_slope
 from gnc.estimators.process_model import free_transition
 from gnc.estimators.process_noise import count, taken
-from gnc.integrators import dqvi, dqvi_composition, free_drift, pose_runge_kutta, pose_taylor, qvi
+from gnc.integrators import dqvi, free_drift, pose_runge_kutta, pose_taylor, qvi
 from gnc.integrators.composition import ABA2, SUZUKI4, chained
 from gnc.integrators.pose_taylor import to_centre, to_reference
 from gnc.integrators.table import attitude_method
@@ -128,7 +128,7 @@ def _chained(F_1, F_2, F_3, M, h):
 
 METHODS = ("auto", "vi2", "vi4", "rk4", "exact")
 TURN = 0.2  # [rad] of a stage
-LONGEST_STAGE = {"vi2": 1.0, "vi4": abs(dqvi_composition.MIDDLE), "rk4": abs(dqvi_composition.MIDDLE)}
+LONGEST_STAGE = {"vi2": 1.0, "vi4": abs(dqvi.MIDDLE), "rk4": abs(dqvi.MIDDLE)}
 UNMOVED = np.eye(12), np.zeros((12, 6))
 FREE = np.zeros(6)
 CERTAIN = np.zeros((12, 12))  # a covariance against which only round-off is small
@@ -157,8 +157,8 @@ def move(
         return _exact(dq_IB, chi_B, wrench_B, M, h)
     counts, given = _divided(method, chi_B, wrench_B, M, h, turn)
     if method == "vi4":
-        return dqvi_composition.step4_jacobian(dq_IB, chi_B, *given, counts)
-    kernel = dqvi_composition.chained_step_jacobian if method == "vi2" else _chained_rk4
+        return dqvi.step4_jacobian(dq_IB, chi_B, *given, counts)
+    kernel = dqvi.chained_step_jacobian if method == "vi2" else _chained_rk4
     return kernel.repeat(counts, dq_IB, chi_B, *UNMOVED, *given)
 
 
@@ -171,7 +171,7 @@ def move_mean(
         return move(method, dq_IB, chi_B, wrench_B, M, h, C=C)[:2]
     counts, given = _divided(method, chi_B, wrench_B, M, h, turn)
     if method == "vi4":
-        return dqvi_composition.step4(dq_IB, chi_B, *given, counts)
+        return dqvi.step4(dq_IB, chi_B, *given, counts)
     kernel = dqvi.step if method == "vi2" else pose_runge_kutta.step
     return kernel.repeat(counts, dq_IB, chi_B, *given)
 
@@ -231,8 +231,8 @@ def _drift(P_B, D, J, h, form):
     return P_1, with_translation(F, h) @ D + np.concatenate([A, nil, skew(P_1) @ A, nil])
 
 
-@family(lambda stages, form: f"(3),(12,{FORMS[form].shape[1]}),(3),(3),(3,3),()->(3),(12,{FORMS[form].shape[1]})")
-def _step_kernel(stages, form, P_B, D, tau_B, push_B, J, h):
+@sized(lambda stages, form: f"(3),(12,{FORMS[form].shape[1]}),(3),(3),(3,3),()->(3),(12,{FORMS[form].shape[1]})")
+def _step_kernel(P_B, D, tau_B, push_B, J, h, *, stages, form):
     """Return the kernel P, D, torque, specific force, J, h -> P, D of a composed step; made to be repeated."""
     for c in stages:
         P_B, D = _kick(P_B, D, tau_B, push_B, (0.5 * c) * h)

@@ -24,8 +24,8 @@ from gnc.batch import Kernel, batched, maximum, nowhere, where
 from gnc.estimators.attitude_belief import moving_kernel
 from gnc.estimators.kalman import propagate_kernel, propagated
 from gnc.integrators import free_drift, taylor
+from gnc.integrators.composition import ANGLE, count, substepped
 from gnc.integrators.principal import principal
-from gnc.integrators.substeps import ANGLE, count, substepped
 from gnc.integrators.table import AttitudeMethod
 from gnc.linalg import zeros
 from gnc.models.parameters import store

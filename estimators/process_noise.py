@@ -35,7 +35,7 @@ import numpy as np
 from gnc import spatial
 from gnc.batch import batched, maximum, where
 from gnc.estimators.kalman import symmetric_product
-from gnc.integrators import substeps
+from gnc.integrators import composition
 from gnc.integrators.pose_taylor import to_reference
 from gnc.integrators.runge_kutta import rk4_jacobian
 from gnc.linalg import array, block, cross, identity, inv3, skew, zeros
@@ -58,7 +58,7 @@ def add_panel(P_B, Q, tau_B, J, rho_B, torque_psd, h):
 
 def torque_noise(P_B: Array, tau_B: Array, J: Array, rho_B: Array, torque_psd: Array, h: Array) -> Array:
     """Return Q (..., 6, 6) over (a, dP) of a step that starts with momentum P_B; NaN marks a lost trial."""
-    n = substeps.count(P_B, tau_B, J, rho_B, h, substeps.ANGLE / PANEL)
+    n = composition.count(P_B, tau_B, J, rho_B, h, composition.ANGLE / PANEL)
     return add_panel.repeat(n, P_B, NOTHING, tau_B, J, rho_B, torque_psd, h / n)[1]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gnc.errors import InputError
+from gnc.typing import Array
 
 __all__ = [
     "InputError",
@@ -26,7 +27,6 @@ __all__ = [
     "vector",
 ]
 
-Array = NDArray[np.float64]
 
 SYMMETRY = 1e-9  # relative: looser than round-off, tighter than any typing error
 TRIANGLE = 1e-9  # a flat plate meets the triangle inequality with equality, up to round-off

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.blame import blamed
 from gnc.compiled_loop import later
-from gnc.errors import InputError, PartError
+from gnc.errors import InputError, PartError, blamed
 from gnc.flying import Flying, Moment, State, Waiting
 from gnc.loop import Loop
 from gnc.recorded_tick import NotRecordable, Recording

@@ -11,7 +11,7 @@ from gnc import quaternion
 from gnc.batch import batched, maximum, where
 from gnc.integrators import perfect_constraint
 from gnc.linalg import identity, skew, solve3
-from gnc.models.books import size
+from gnc.models.books import relative_gaps, size
 from gnc.models.contact_body import ContactBody, Motion, Touch
 
 Array = Any
@@ -63,7 +63,7 @@ def entered(
     weight = h * body.mass[:, None] * body.gravity_I + h * force_I
     slide = np.sqrt(touch.impulse_I[..., 0] ** 2 + touch.impulse_I[..., 1] ** 2)
     outside = slide - body.friction[:, None] * touch.load
-    sizes = np.stack([_size(turned), _size(weight) + _size(ground)], axis=-1)
+    sizes = np.stack([size(turned), size(weight) + size(ground)], axis=-1)
     return Ledger(
         ledger.start,
         ledger.impulse_I + np.concatenate([turned, weight + ground], axis=-1),
@@ -74,11 +74,6 @@ def entered(
         np.maximum(ledger.pull, 0.0 - touch.load.min(axis=-1)),
         ledger.unsolved + ~touch.converged,
     )
-
-
-@batched("(3)->()")
-def _size(v):
-    return size(v)
 
 
 @batched("(3),(3),(3),()->()")
@@ -106,8 +101,5 @@ def _turned(q_IB, w_start, w_end, tau_B, h):
 @batched("(6),(6),(6),(2),()->()")
 def _gap(momentum, start, impulse_I, handled, touched):
     """Return the larger relative gap, the angular one only in flight."""
-    gaps = []
-    for part, moved in ((slice(0, 3), handled[0]), (slice(3, 6), handled[1])):
-        scale = size(momentum[part]) + size(start[part]) + moved
-        gaps.append(size((momentum - start - impulse_I)[part]) / where(scale == 0.0, 1.0, scale))
-    return maximum(where(touched > 0.0, 0.0, gaps[0]), gaps[1])
+    turning, moving = relative_gaps(momentum, start, impulse_I, handled)
+    return maximum(where(touched > 0.0, 0.0, turning), moving)

@@ -15,8 +15,7 @@ from typing import Any
 
 import typer
 
-from gnc.blame import blamed
-from gnc.errors import DefectError, InputError, PartError
+from gnc.errors import DefectError, InputError, PartError, blamed
 from gnc.files import error_line
 
 CHECK_FAILED, BAD_INPUT, PART_FAILED, DEFECT, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141

@@ -21,10 +21,9 @@ from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.montecarlo import campaign
 from gnc.montecarlo.campaign import Campaign, Progress
-from gnc.montecarlo.dask_engine import Dask
-from gnc.montecarlo.engines import Engine, InProcess, LocalProcesses
-from gnc.montecarlo.export import check_format, export
+from gnc.montecarlo.engines import Dask, Engine, InProcess, LocalProcesses
 from gnc.montecarlo.store import read_manifest
+from gnc.montecarlo.summary import check_format, export
 from gnc.scenarios.display import number, table
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.flight import Flight, fly

@@ -87,8 +87,8 @@ def _numbers(signals: Signals) -> dict[str, np.ndarray]:
 
 def chance(flight: Flight) -> list[str]:
     """Say which parts of a user's make other numbers when the first trial begins again by itself, if any do."""
+    from gnc.montecarlo.engines import check_repeatable
     from gnc.montecarlo.flight import LOST
-    from gnc.montecarlo.parcel import check_repeatable
 
     sources, first = own_files(flight.mission), int(flight.recorded["trial"].values[0])
     if not sources:

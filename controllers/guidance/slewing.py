@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import quaternion
-from gnc.batch import batched, chosen, family, maximum, minimum, where
+from gnc.batch import batched, chosen, maximum, minimum, sized, where
 from gnc.config import Positive, Section, Vector3
 from gnc.controllers import slew
 from gnc.controllers.guidance.base import Guidance, View
@@ -134,8 +134,8 @@ class SlewSection(Section):
         return lambda turns: _by_wheels(len(normals))(turns, known.J, normals, *able, *fixed)
 
 
-@family(lambda facets: f"(3,3),(3,3),({facets},3),(),(),(),()->(),()")
-def _by_wheels(facets, turns, J, normals, momentum, torque, rate, acceleration):
+@sized(lambda facets: f"(3,3),(3,3),({facets},3),(),(),(),()->(),()")
+def _by_wheels(turns, J, normals, momentum, torque, rate, acceleration):
     """Return the least limits of rate and acceleration about any of the axes of a path."""
     need = 0.0 * turns[0, 0]
     for axis in turns:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import family, maximum, minimum
+from gnc.batch import maximum, minimum, sized
 from gnc.config import NonNegative, Positive, Quaternion
 from gnc.controllers.guidance.base import GuidancePart, Plan
 from gnc.controllers.reference import AttitudeReference
@@ -40,8 +40,8 @@ class TurnPlan(Plan):
         return AttitudeReference(*_turned(len(self._numbers[-1]))(*self._numbers, t))
 
 
-@family(lambda count: f"(4),(3),(),(),({count}),()->(4),(3),(3)")
-def _turned(count, q_from, turn, start_s, time_s, delays, t):
+@sized(lambda count: f"(4),(3),(),(),({count}),()->(4),(3),(3)")
+def _turned(q_from, turn, start_s, time_s, delays, t, *, count):
     """Return attitude, rate and acceleration of the reference."""
     angle, rate, push = 0.0, 0.0, 0.0
     for delay in delays:

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import dual_quaternion, spatial
-from gnc.batch import family
+from gnc.batch import sized
 from gnc.config import Positive
 from gnc.controllers.laws.base import Demand, LawPart
 from gnc.controllers.pose import (
@@ -19,8 +19,7 @@ from gnc.controllers.reference import PoseReference
 from gnc.controllers.regulator import PoseRegulator
 from gnc.controllers.sign import CoverMemory
 from gnc.errors import InputError
-from gnc.models.craft.ports import together
-from gnc.models.known import Known
+from gnc.models.known import Known, together
 from gnc.models.pose_body import PoseBody, PoseState
 from gnc.typing import Array
 
@@ -143,8 +142,8 @@ class ArmLaw:
         return np.concatenate([wrench_B, efforts], axis=-1), memory
 
 
-@family(lambda n: f"({n}),({n}),({n}),({n}),({n}),({n}),({n})->({n})")
-def _servo(n, gamma, rate, gamma_R, rate_R, effort_R, stiffness, damping):
+@sized(lambda n: f"({n}),({n}),({n}),({n}),({n}),({n}),({n})->({n})")
+def _servo(gamma, rate, gamma_R, rate_R, effort_R, stiffness, damping):
     """Return the planned torque and what brings the joint back to the plan."""
     return effort_R + stiffness * (gamma_R - gamma) + damping * (rate_R - rate)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from gnc.batch import batched, family, where
+from gnc.batch import batched, sized, where
 from gnc.config import NonNegative, Positive
 from gnc.contract import source_name
 from gnc.errors import InputError, PartError
@@ -107,8 +107,8 @@ class WheelWatch(Fdir):
         return {self._name: memory[..., 2 * self._wheels.size :]}
 
 
-@family(lambda n: f"({3 * n}),({n}),({n}),({n}),({n}),(),()->({3 * n})")
-def _compared(n, memory, expected, alone, momentum, tolerance, for_s, h):
+@sized(lambda n: f"({3 * n}),({n}),({n}),({n}),({n}),(),()->({3 * n})")
+def _compared(memory, expected, alone, momentum, tolerance, for_s, h, *, n):
     """Return momentum, time of disagreement, and what is left out, of each wheel."""
     wrong = [
         where((abs(m - e) > most * h) & (abs(m - f) > most * h), before + h, 0.0)

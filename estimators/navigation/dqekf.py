@@ -21,8 +21,7 @@ from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
 from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.craft.base import Nominal
 from gnc.models.craft.body import about_centre
-from gnc.models.craft.ports import other
-from gnc.models.known import Known
+from gnc.models.known import Known, other
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gnc import quaternion, spatial
-from gnc.batch import batched, family, when, where
+from gnc.batch import batched, sized, when, where
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.kalman import Innovation
 from gnc.estimators.navigation import pose
@@ -166,8 +166,8 @@ def _astray(dq_IT, chi_T, M, L_I, p_I, possible, before, after):
     return where((after > before) & ~near, 1.0, 0.0)
 
 
-@family(lambda n: f"({n},{n}),(12,12)->({n},{n})")
-def _restarted(n, C, C_first):
+@sized(lambda n: f"({n},{n}),(12,12)->({n},{n})")
+def _restarted(C, C_first, *, n):
     """Return C with its first block replaced, and nothing beside it."""
     if n == 12:
         return C_first

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import batched, family, where
+from gnc.batch import batched, sized, where
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -133,8 +133,8 @@ class GyroNavigation(AttitudeNavigation):
         }
 
 
-@family(lambda n: f"(4),(3),(6,6),({n - 3},{n - 3})->(4),(3),({n},{n})")
-def _begun(n, q_IB, w_B, C, C_biases):
+@sized(lambda n: f"(4),(3),(6,6),({n - 3},{n - 3})->(4),(3),({n},{n})")
+def _begun(q_IB, w_B, C, C_biases, *, n):
     """Return attitude, rate, and the covariance of attitude and biases."""
     none = zeros(3, n - 3)
     return q_IB, w_B, block([[C[:3, :3], none], [none.T, C_biases]])

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch import batched, family
+from gnc.batch import batched, sized
 from gnc.estimators.initialise import VECTOR_SENSORS
 from gnc.linalg import identity, zeros
 from gnc.models.known import Known
@@ -81,8 +81,8 @@ def _of(sensor: Any, x: Any, env: Any) -> Array:
     return _information(H.shape[-2])(H[..., :3], R, np.asarray(sensor.rate_hz))
 
 
-@family(lambda m: f"({m},3),({m},{m}),()->(3,3)")
-def _information(m, H, R, rate_hz):
+@sized(lambda m: f"({m},3),({m},{m}),()->(3,3)")
+def _information(H, R, rate_hz, *, m):
     """Return H^T R^-1 H times a rate; sensors have the same noise along all axes, or independent ones."""
     total = zeros(3, 3)
     for j in range(m):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import batched, family
+from gnc.batch import batched, sized
 from gnc.config import Positive, Section
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -117,8 +117,8 @@ def _sigmas(C):
     return np.sqrt(array([C[i, i] for i in range(6)]))
 
 
-@family(lambda n: f"({n},{n}),(4),(3),()->({n},{n})")
-def _pulled_apart(n, C, q_IB, r_I, h):
+@sized(lambda n: f"({n},{n}),(4),(3),()->({n},{n})")
+def _pulled_apart(C, q_IB, r_I, h, *, n):
     """Return K C K^T, dv = h mu/r^3 (3 u u^T - 1) dr along u = r/|r|, body axes."""
     r_B = quaternion.inverse_rotate(q_IB, r_I)
     square = r_B @ r_B

@@ -14,7 +14,8 @@ from gnc.batch.assembly import Assembly
 from gnc.batch.choice import chosen, nowhere, when
 from gnc.batch.derivative import jacobian
 from gnc.batch.functions import as_numbers, copysign, maximum, minimum, precise, where
-from gnc.batch.kernel import JIT_OFF, Kernel, batched, family, python_part
+from gnc.batch.kernel import JIT_OFF, Kernel, batched, python_part
+from gnc.batch.sized import sized
 from gnc.batch.tangent import tangent
 
 __all__ = [
@@ -25,13 +26,13 @@ __all__ = [
     "batched",
     "chosen",
     "copysign",
-    "family",
     "jacobian",
     "maximum",
     "minimum",
     "nowhere",
     "precise",
     "python_part",
+    "sized",
     "tangent",
     "when",
     "where",

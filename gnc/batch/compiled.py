@@ -33,15 +33,18 @@ _names = (f"kernel{i}" for i in itertools.count())
 _alive: list[Any] = []  # libraries in use
 
 
-def gufunc(kernel: Kernel, repeating: bool) -> Any:
-    """Return the NumPy gufunc of a kernel, from the disk cache if it has been compiled before."""
+def gufunc(kernel: Kernel, repeating: bool, known: bool = False) -> Any:
+    """Return the NumPy gufunc of a kernel, from the disk cache if it has been compiled before; else None if `known`."""
+    use = f"gufunc {repeating}"
+    if known and _kept_code(kernel, use)[1] is None:
+        return None
     with _lock:
 
         def source(tape: Tape, results: list[int]) -> str:
             vectors = _vectors(tape)
             return loop_module(kernel.layout, tape, results, vectors * lanes(), repeating, vectors)
 
-        return as_gufunc(kernel, _linked(kernel, f"gufunc {repeating}", source, lanes()), repeating)
+        return as_gufunc(kernel, _linked(kernel, use, source, lanes(), looping=True), repeating)
 
 
 def function_of_one(kernel: Kernel, repeating: bool) -> Any:
@@ -71,23 +74,30 @@ def tile_address(call: Call, width: int, asked: frozenset[int]) -> int:
         return _linked(kernel, f"tile {width} {call.repeating} {'' if every else sorted(asked)}", source, width)
 
 
-def _linked(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str], width: int) -> int:
+def _linked(
+    kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str], width: int, looping: bool = False
+) -> int:
     """Return the address of a kernel's code; one that calls others has no name, and has been traced."""
-    code = _kernel_code(kernel, use, source)
+    code = _kernel_code(kernel, use, source, looping)
     return _link(code, _symbols(*kernel.tape, width) if "tape" in vars(kernel) else _system())
 
 
-def _kernel_code(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str]) -> bytes:
+def _kernel_code(kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str], looping: bool = False) -> bytes:
     """Return the object code of a use of a kernel: known by its name, so that nothing is traced, or by its text."""
-    name = traces.name_of(kernel, "\n".join([use, llvmlite.__version__, _target()]))
-    key = cache.load(name) if name else None
-    code = cache.load(key.decode()) if key else None
+    name, code = _kept_code(kernel, use)
     if code is None:
         text = source(*kernel.tape)
-        code = _object_code(text)
+        code = _object_code(text, looping)
         if name:
             cache.save(name, _key(text).encode())
     return code
+
+
+def _kept_code(kernel: Kernel, use: str) -> tuple[str | None, bytes | None]:
+    """Return the name of a use of a kernel, if it has one, and the object code that was kept under it."""
+    name = traces.name_of(kernel, "\n".join([use, llvmlite.__version__, _target()]))
+    key = cache.load(name) if name else None
+    return name, cache.load(key.decode()) if key else None
 
 
 def program_tile(tape: Tape, results: list[int], state: int, width: int) -> int:
@@ -111,7 +121,7 @@ def program_loop(width: int) -> Any:
 @functools.cache
 def _program_loop(width: int) -> int:
     with _lock:
-        return _link(_object_code(loop_of_programs(width)), _system())
+        return _link(_object_code(loop_of_programs(width), looping=True), _system())
 
 
 def stepper(table: np.ndarray, trials: int) -> Callable[[], None]:
@@ -139,13 +149,13 @@ def lanes() -> int:
     return 8 if "+avx512f" in _features() else 4
 
 
-def _object_code(source: str) -> bytes:
-    """Return the object code of a module, from the disk cache if it has been compiled before."""
+def _object_code(source: str, looping: bool = False) -> bytes:
+    """Return the object code of a module, with loops or straight, from the disk cache if it was compiled before."""
     key = _key(source)
     code = cache.load(key)
     if code is None:
         with telling():
-            code = _compile(source, _machine())
+            code = _compile(source, _machine(), looping)
         cache.save(key, code)
     return code
 
@@ -187,13 +197,17 @@ def _vectors(tape: Tape) -> int:
     return 2 if operations < min(LONG, 7 * tape.chain()) and not tape.calls else 1
 
 
-def _compile(source: str, machine: llvm.TargetMachine) -> bytes:
-    """Optimise a module and return its object code."""
+def _compile(source: str, machine: llvm.TargetMachine, looping: bool) -> bytes:
+    """Return the object code of a module.
+
+    LLVM's passes over its text find nothing in straight-line code, which a tape has left without repeated or unused
+    operations, and took two fifths of the time; what is inside a loop and does not change, they move out.
+    """
     module = llvm.parse_assembly(source)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if looping:
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+        builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)
 
 

@@ -9,7 +9,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -106,25 +106,6 @@ def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
     return lift
 
 
-def family(layout: Callable[..., str]) -> Callable[[Callable[..., Any]], Callable[..., Kernel]]:
-    """Lift a one-trial function to kernels of many sizes: its first arguments are those of `layout`, told once.
-
-    @family(lambda n: f"({n}),({n},{n})->()")
-    def distance(n, e, C): ...                     distance(3) is the kernel of three numbers, made once
-    """
-
-    def lift(function: Callable[..., Any]) -> Callable[..., Kernel]:
-        @functools.cache
-        def member(*sizes: Any) -> Kernel:
-            names = function.__code__.co_varnames[len(sizes) : function.__code__.co_argcount]
-            one = functools.update_wrapper(functools.partial(function, *sizes), function)
-            return Kernel(one, Layout.parse(layout(*sizes), names))
-
-        return functools.update_wrapper(member, function)
-
-    return lift
-
-
 class Kernel:
     """A one-trial function that, called from Python, broadcasts over leading axes.
 
@@ -134,6 +115,7 @@ class Kernel:
 
     __name__: str
     __qualname__: str
+    FEW: ClassVar[int] = 4000  # trials that are computed one by one before a gufunc is compiled
 
     def __init__(self, function: Callable[..., Any], layout: Layout):
         """Wrap a function; nothing is traced or compiled before the first call."""
@@ -142,6 +124,8 @@ class Kernel:
         self.repeatable = layout.ins[: len(layout.outs)] == layout.outs
         self._alone: Callable[..., Any] = functools.partial(self._begin_alone, False)
         self._alone_repeated: Callable[..., Any] = functools.partial(self._begin_alone, True)
+        self._gufunc: Callable[..., Any] = self._begin_gufunc
+        self._flown = 0  # trials, one by one
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
         """Compute all trials; `out` takes an array (or a tuple of arrays) to write into."""
@@ -200,11 +184,34 @@ class Kernel:
         results = self._run([tape.input() for _ in range(self.layout.inputs)])
         return tape, [tape.index(x) for x in results]
 
-    @functools.cached_property
-    def _gufunc(self) -> Callable[..., Any]:
+    def _begin_gufunc(self, *args: Any, **out: Any) -> Any:
+        """Compute trials one by one while there are few, and compile the gufunc when there are more.
+
+        That takes three times as long as to compile the function of one trial, and a short flight needs no more. A
+        gufunc that was compiled before is used at once.
+        """
         from gnc.batch.compiled import gufunc  # the compiler is loaded when something is compiled
 
-        return gufunc(self, repeating=False)
+        first, self._flown = not self._flown, self._flown + math.prod(self.leading(args))
+        few = not out and self._flown <= self.FEW
+        function = gufunc(self, repeating=False, known=few) if first or not few else None
+        if function is None and (results := self._one_by_one(args)) is not None:
+            return results
+        self._gufunc = function or gufunc(self, repeating=False)
+        return self._gufunc(*args, **out)
+
+    def _one_by_one(self, args: tuple[Any, ...]) -> Any:
+        """Compute all trials by the function of one; None where it is not supported."""
+        lead, cores = self.leading(args), zip(args, self.layout.ins, strict=True)
+        ins = [np.array(np.broadcast_to(np.asarray(a, float), lead + core), order="C") for a, core in cores]
+        outs = [np.empty(lead + core) for core in self.layout.outs]
+        for trial in np.ndindex(lead):
+            results = self._alone(*(a[trial] for a in ins))
+            if results is None:
+                return None
+            for y, result in zip(outs, results if len(outs) > 1 else (results,), strict=True):
+                y[trial] = result
+        return _together(outs)
 
     @functools.cached_property
     def _repeating_gufunc(self) -> Callable[..., Any]:
@@ -268,8 +275,7 @@ class Kernel:
                 values = self._steps(float(counts[trial]), numbers)
             for y, core in zip(outs, self.layout.outs, strict=True):
                 y[trial] = np.reshape([next(values) for _ in range(math.prod(core))], core)
-        results = tuple(y if y.ndim else y[()] for y in outs)
-        return results if len(results) > 1 else results[0]
+        return _together(outs)
 
     def _steps(self, count: float, numbers: list[Operand]) -> Iterator[float]:
         if not 0.0 <= count <= MOST_STEPS:
@@ -288,6 +294,12 @@ class Kernel:
             return self.layout.leading(args)
         except (ValueError, TypeError) as error:
             raise type(error)(f"{self.__name__}: {error}") from None
+
+
+def _together(outs: list[np.ndarray]) -> Any:
+    """Return results as a gufunc does: numbers where there are no axes, one result without a tuple."""
+    results = tuple(y if y.ndim else y[()] for y in outs)
+    return results if len(results) > 1 else results[0]
 
 
 def core_array(flat: Iterator[Operand], core: Core) -> Any:

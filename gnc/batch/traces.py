@@ -112,7 +112,6 @@ def _called(value: Any) -> types.FunctionType | None:
     from gnc.batch.kernel import Kernel
 
     function = value.function if type(value) is Kernel else getattr(value, "__wrapped__", value)
-    function = function.func if isinstance(function, functools.partial) else function
     return function if isinstance(function, types.FunctionType) else None
 
 

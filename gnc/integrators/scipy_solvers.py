@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from gnc.typing import Array
 
 METHODS = ("RK45", "DOP853", "Radau", "BDF", "LSODA")
 RTOL, ATOL = 1e-3, 1e-6  # the defaults of scipy.integrate.solve_ivp
 
-Array = NDArray[np.float64]
 Torque = Callable[[float, Array, Array], ArrayLike]
 
 

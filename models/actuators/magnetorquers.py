@@ -15,8 +15,7 @@ from gnc.config import NonNegative, Positive
 from gnc.draws import Draws
 from gnc.history import Signal
 from gnc.linalg import cross
-from gnc.models.actuators.effector import ActuatorPart, Effector
-from gnc.models.actuators.saturation import SATURATIONS, clipped, saturated
+from gnc.models.actuators.effector import SATURATIONS, ActuatorPart, Effector, clipped, saturated
 from gnc.models.environment.disturbances import dipole_torque
 from gnc.models.parameters import each, store
 

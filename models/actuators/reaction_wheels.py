@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -11,13 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from gnc import check
-from gnc.batch import Kernel, batched, copysign, maximum
+from gnc.batch import copysign, maximum, sized
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.history import Signal
-from gnc.models.actuators.effector import ActuatorPart, Effector
-from gnc.models.actuators.saturation import SATURATIONS, clipped, saturated, scaled
+from gnc.models.actuators.effector import SATURATIONS, ActuatorPart, Effector, clipped, saturated, scaled
 from gnc.models.parameters import each, store, unit_vectors
 
 Array = Any
@@ -83,37 +81,25 @@ class ReactionWheels:
         return sum_kernel(self.count)(state.momentum, self.axes_B)
 
 
-@functools.cache
-def sum_kernel(n: int) -> Kernel:
-    """Return the kernel that adds values along n axes."""
-
-    @batched(f"({n}),({n},3)->(3)")
-    def total(values, axes_B):
-        """Return the sum of values along axes."""
-        return axes_B.T @ values
-
-    return total
+@sized(lambda n: f"({n}),({n},3)->(3)")
+def sum_kernel(values, axes_B):
+    """Return the sum of values along axes."""
+    return axes_B.T @ values
 
 
-@functools.cache
-def spin_kernel(n: int, saturation: str) -> Kernel:
-    """Return the kernel of n wheels."""
-
-    @batched(f"({n}),({n}),({n},3),({n}),({n}),({n}),({n}),()->(3),({n})")
-    def spin(command, momentum, axes_B, torque_limit, momentum_limit, viscous, coulomb, h):
-        """Return the body's torque and the wheels' momentum after h."""
-        half = 0.5 * h * viscous
-        inverse, per_h = 1.0 / (1.0 + half), 1.0 / h
-        coasting, gain = momentum * ((1.0 - half) * inverse), h * inverse
-        stop, bound = gain * coulomb, maximum(momentum_limit, abs(momentum))
-        u = saturated(command, torque_limit, saturation)
-        if saturation == "direction":
-            u = scaled(u, (bound + stop + coasting * copysign(1.0, u)) * ((1.0 + half) * per_h))
-        pushed = coasting - gain * u
-        after = clipped(copysign(maximum(abs(pushed) - stop, 0.0), pushed), bound)
-        return axes_B.T @ ((momentum - after) * per_h), after
-
-    return spin
+@sized(lambda n, saturation: f"({n}),({n}),({n},3),({n}),({n}),({n}),({n}),()->(3),({n})")
+def spin_kernel(command, momentum, axes_B, torque_limit, momentum_limit, viscous, coulomb, h, *, saturation):
+    """Return the body's torque and the wheels' momentum after h."""
+    half = 0.5 * h * viscous
+    inverse, per_h = 1.0 / (1.0 + half), 1.0 / h
+    coasting, gain = momentum * ((1.0 - half) * inverse), h * inverse
+    stop, bound = gain * coulomb, maximum(momentum_limit, abs(momentum))
+    u = saturated(command, torque_limit, saturation)
+    if saturation == "direction":
+        u = scaled(u, (bound + stop + coasting * copysign(1.0, u)) * ((1.0 + half) * per_h))
+    pushed = coasting - gain * u
+    after = clipped(copysign(maximum(abs(pushed) - stop, 0.0), pushed), bound)
+    return axes_B.T @ ((momentum - after) * per_h), after
 
 
 class WheelSet(Effector):

@@ -26,7 +26,7 @@ from gnc.models import rates
 from gnc.models.books import size
 from gnc.models.contact_body import ContactBody, Motion, Plane
 from gnc.models.contact_ledger import Ledger
-from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.typing import Array, Mask
 
 Percent = Annotated[float, Field(ge=0, le=50)]
@@ -75,7 +75,7 @@ SIGNALS = {
 
 
 @dataclass(frozen=True, eq=False)
-class ContactCraft:
+class ContactCraft(Carrier):
     """The truth of a body with feet; one that has been at rest for `sleep_s` sleeps and costs nothing more."""
 
     body: ContactBody
@@ -88,18 +88,9 @@ class ContactCraft:
     compilable: ClassVar[bool] = False
 
     @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
-
-    @property
     def signals(self) -> Mapping[str, Signal]:
         """What it tells about itself."""
         return {**SIGNALS, **self.effects.signals}
-
-    def start(self) -> ContactState:
-        """Return the state at time zero, in flight."""
-        return self.first
 
     def step(self, x: ContactState, command: tuple[Array, ...], t: Any, h: Any) -> ContactState:
         """Move over h; a foot's switch cuts the actuators."""

@@ -22,7 +22,7 @@ from gnc.history import Signal
 from gnc.linalg import array
 from gnc.models.actuators.thrusters import Thrusters
 from gnc.models.craft import body
-from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.craft.body import NONE, BodyState
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.environment.relative import from_hill
@@ -50,7 +50,7 @@ DELTA_V = Signal("m/s", "impulse of all actuators so far over the mass at the st
 
 
 @dataclass(frozen=True, eq=False)
-class PoseCraft:
+class PoseCraft(Carrier):
     """The truth of a craft that turns and moves."""
 
     sky: Any  # with at(t)
@@ -58,11 +58,6 @@ class PoseCraft:
     effects: Effects
     first: BodyState
     feels: bool = False  # whether a sensor asks for the specific force
-
-    @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -77,10 +72,6 @@ class PoseCraft:
         if any(key.endswith(SPENT) for key in self.effects.signals):
             signals["delta_v_m_s"] = DELTA_V
         return signals | self.effects.signals
-
-    def start(self) -> BodyState:
-        """Return the state at time zero."""
-        return self.first
 
     def step(self, x: BodyState, command: tuple[Array, ...], t: Any, h: Any) -> BodyState:
         """Move over h."""

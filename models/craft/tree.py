@@ -22,9 +22,9 @@ from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models import books
-from gnc.models.actuators.joint_motors import JointMotors
+from gnc.models.actuators.wrench import JointMotors
 from gnc.models.books import Books
-from gnc.models.craft.base import Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
 from gnc.models.craft.pose import PoseStart
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
@@ -67,7 +67,7 @@ class TreeCraftState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TreeCraft:
+class TreeCraft(Carrier):
     """The truth of a craft of several bodies; loads and actuators act on its base, motors in its joints."""
 
     tree: Tree
@@ -81,11 +81,6 @@ class TreeCraft:
     def moving(self) -> VariationalTree:
         """The integrator."""
         return VariationalTree(self.tree)
-
-    @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
 
     @functools.cached_property
     def _names(self) -> list[str]:
@@ -231,13 +226,8 @@ def _momentum(dq_IC, twist_C, M):
 
 def _passed(reactions: Array) -> Array:
     """Return how much torque and force the joints pass on, (trials, 2): rounding of the books is relative to it too."""
-    each = np.stack([_size(reactions[..., :3]), _size(reactions[..., 3:])], axis=-1)
+    each = np.stack([books.size(reactions[..., :3]), books.size(reactions[..., 3:])], axis=-1)
     return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])), np.zeros((len(each), 2)))
-
-
-@batched("(3)->()")
-def _size(v):
-    return books.size(v)
 
 
 @batched("(8),(6),(3)->(3)")

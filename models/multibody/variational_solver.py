@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import batched, copysign, family
+from gnc.batch import batched, copysign, sized
 from gnc.linalg import array, identity, solve, zeros
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.tree import Link
@@ -59,8 +59,8 @@ def node(links: tuple[Link, ...], poses: Array, axes: Array) -> Node:
     return Node(carried(poses[..., [link.parent for link in links], :], poses[..., 1:, :]), axes)
 
 
-@family(lambda kind, prescribed: "(8),(8),(8),(8)->(6)")
-def gap(kind, prescribed, dq_parent, dq_child, dq_PJ, dq_CJ):
+@sized(lambda kind, prescribed: "(8),(8),(8),(8)->(6)")
+def gap(dq_parent, dq_child, dq_PJ, dq_CJ, *, kind, prescribed):
     """Return the kernel of how far a joint is open: the error of its distal frame in the directions that it holds.
 
     rho = (p_P dq_PJ)^-1 p_C dq_CJ = rho_free exp(gap/2) with rho_free a pose that the joint allows; of a prescribed
@@ -81,8 +81,8 @@ def gap(kind, prescribed, dq_parent, dq_child, dq_PJ, dq_CJ):
     return array([0.0 if k in free else x for k, x in enumerate([*turn, *shift])])
 
 
-@family(lambda d, prescribed: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d})->(6,6),(6),({d}),({d},6)")
-def inward(d, prescribed, A, s, bias, X_start, X_end, S, drive, resistance):
+@sized(lambda d, prescribed: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d})->(6,6),(6),({d}),({d},6)")
+def inward(A, s, bias, X_start, X_end, S, drive, resistance, *, d, prescribed):
     """Return what the parent gets, and y = first - K xi_p."""
     t, AX = s - A @ bias, A @ X_end
     if prescribed:
@@ -94,8 +94,8 @@ def inward(d, prescribed, A, s, bias, X_start, X_end, S, drive, resistance):
     return X_start.T @ (AX - AS @ K), X_start.T @ (t - AS @ first), first, K
 
 
-@family(lambda d: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d},6),(6)->(6),({d}),(6),(6)")
-def outward(d, A, s, bias, X_start, X_end, S, first, K, xi_parent):
+@sized(lambda d: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d},6),(6)->(6),({d}),(6),(6)")
+def outward(A, s, bias, X_start, X_end, S, first, K, xi_parent):
     """Return xi_c, y and the wrenches on child and parent."""
     y = first - K @ xi_parent
     xi = X_end @ xi_parent + S @ y + bias

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion
-from gnc.batch import batched, family
+from gnc.batch import batched, sized
 from gnc.integrators.dqvi_equation import increment, increment_change, momentum_slopes
 from gnc.linalg import identity, solve, zeros
 from gnc.models.multibody.assembled import assembled
@@ -81,8 +81,8 @@ def _inverse(A):
     return solve(A, identity(6))
 
 
-@family(lambda d: f"(6,6),(6),(6,{d})->(6,{d})")
-def turn(d, X, chi_parent, S):
+@sized(lambda d: f"(6,6),(6),(6,{d})->(6,{d})")
+def turn(X, chi_parent, S, *, d):
     """Return ad(X chi_p) S."""
     v = X @ chi_parent
     return np.stack([cross_twist(v, S[:, k]) for k in range(d)], axis=1)
@@ -93,13 +93,13 @@ def _wide(rows: Array, d: int) -> Array:
     return np.concatenate([rows, zeros(d, 3 - d)], axis=1) if d < 3 else rows
 
 
-@family(
+@sized(
     lambda d, prescribed, end: (
         f"(6,6),(6,6),(6,6),(6,{d}),(6,{d}),(6),({d},3),({d},3),()"
         f"->(6,6),(6,{d}),({d},6),({d},6),(6,{d}),({d},3),({d},3),({d},3)"
     )
 )
-def _factor(d, prescribed, end, A, X_start, X_end, S, Z, f, by_gamma, by_rate, part):
+def _factor(A, X_start, X_end, S, Z, f, by_gamma, by_rate, part, *, d, prescribed, end):
     """Return what the parent gets and the joint's part of `Factors`.
 
     `by_gamma` and `by_rate` are the derivatives of its effort, which acts with h^2/4 or h/2 as `part`, or of a
@@ -152,15 +152,15 @@ def _blanks(n: int) -> list[Any]:
     return [None] * n
 
 
-@family(lambda d: f"(6,6),({d},6),({d},6),({d},6),(6,6),(6,{d}),({d},6),(6,{d}),({d},3),({d},3),({d},3)->(6,6),({d},6)")
-def _up(d, s, gamma, rate, effort, X_start, pushed, answer, turned, by_gamma, by_rate, by_effort):
+@sized(lambda d: f"(6,6),({d},6),({d},6),({d},6),(6,6),(6,{d}),({d},6),(6,{d}),({d},3),({d},3),({d},3)->(6,6),({d},6)")
+def _up(s, gamma, rate, effort, X_start, pushed, answer, turned, by_gamma, by_rate, by_effort, *, d):
     """Return what the parent gets of six directions, and the joint's y as far as it does not depend on it."""
     y = answer @ s + by_gamma[:, :d] @ gamma + by_rate[:, :d] @ rate + by_effort[:, :d] @ effort
     return X_start.T @ (s - pushed @ y + turned @ gamma), y
 
 
-@family(lambda d, bent: f"({d},6),(6,6),(6,6),({d},6),(6,{d}),(6,{d}),({d},6)->(6,6),({d},6)")
-def _down(d, bent, y, xi_parent, X_end, back, S, Z, gamma):
+@sized(lambda d, bent: f"({d},6),(6,6),(6,6),({d},6),(6,{d}),(6,{d}),({d},6)->(6,6),({d},6)")
+def _down(y, xi_parent, X_end, back, S, Z, gamma, *, bent):
     """Return the child's six directions and the joint's y."""
     y = y - back @ xi_parent
     xi = X_end @ xi_parent + S @ y

@@ -14,16 +14,14 @@ from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.linalg import block, skew, zeros
 from gnc.models.parameters import store
-from gnc.models.sensors.error_state import has_pose
-from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.interface import BiasedSensor, Measurement, Prediction, all_below, has_pose, reading
 from gnc.models.sensors.part import SensorPart
-from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Gnss:
+class Gnss(BiasedSensor):
     """Reads z = [r_I, v_I] + [bias, 0] + noise of its antenna (metres, m/s, inertial axes), the orbit's taken off.
 
     Places of craft that move count from an origin on the orbit, and so does z, which is exact where both are large. A
@@ -38,9 +36,7 @@ class Gnss:
     antenna_B: Array = (0.0, 0.0, 0.0)  # (3) from the body's origin [m]
     _sigma: Array = field(init=False, repr=False)  # (..., 6)
 
-    latency_s: ClassVar[float] = 0.0
     noise_size: ClassVar[int] = 6
-    bias_size: ClassVar[int] = 3
     H_bias: ClassVar[Array] = np.eye(6, 3)
 
     def __post_init__(self) -> None:
@@ -62,10 +58,6 @@ class Gnss:
         b = self.bias if bias is None else bias
         z, H, R = _predict(*_pose(x), self.antenna_B, b, self._sigma)
         return Prediction(z, H if has_pose(x) else np.concatenate([H[..., :3], H[..., 6:9]], axis=-1), R)
-
-    def residual(self, z: Array, z_predicted: Array) -> Array:
-        """Return the difference."""
-        return z - z_predicted
 
 
 def _pose(x: Any) -> tuple[Array, Array]:

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from gnc.blame import blamed
-from gnc.errors import InputError
+from gnc.errors import InputError, blamed
 from gnc.expression import parse
 from gnc.scenarios.__main__ import ONE_THREAD
 from gnc.scenarios.covariance.directions import TypicalFlight

@@ -17,7 +17,7 @@ from gnc.expression import parse
 from gnc.history import Signal
 from gnc.loop import Controller, Instrument, Loop
 from gnc.models.craft.base import CraftPart, Site
-from gnc.models.environment.sky import FreeSpace
+from gnc.models.environment.table import FreeSpace
 from gnc.models.faults.base import FailingSensor
 from gnc.models.known import Known
 from gnc.models.sensors import Gyro

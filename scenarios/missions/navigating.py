@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import as_numbers, batched, chosen, family, maximum, where
+from gnc.batch import as_numbers, batched, chosen, maximum, sized, where
 from gnc.errors import InputError
 from gnc.estimators.fdir.base import Fdir
 from gnc.history import Signal
@@ -238,8 +238,8 @@ def _one(out, like):
     return where(like[0] == like[0], out, out)
 
 
-@family(lambda n: f"(),({n}),(3)->({n})")
-def _members(n, out, members, like):
+@sized(lambda n: f"(),({n}),(3)->({n})")
+def _members(out, members, like):
     """Return which members are left out, once for every trial."""
     return where(like[0] == like[0], out, out) * members
 

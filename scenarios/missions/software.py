@@ -24,7 +24,7 @@ from gnc.models.actuators.thrusters import ThrusterSet
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
 from gnc.models.sensors import Magnetometer
-from gnc.models.sensors.error_state import attitude
+from gnc.models.sensors.interface import attitude
 from gnc.scenarios.missions import modes as machine
 from gnc.scenarios.missions.mission import Unloading
 from gnc.scenarios.missions.modes import Guard

@@ -19,7 +19,7 @@ from gnc import quaternion
 from gnc.errors import InputError
 from gnc.estimators.calibration import carries_iron, magnetometer
 from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed
-from gnc.estimators.imu_smoother import smoothed
+from gnc.estimators.imu_smoother import TIES, smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.filter_protocol import named
@@ -153,7 +153,7 @@ class ImuRunner:
                 noise = dataclasses.replace(noise, mag=s.sigma_T)
         if not np.isfinite(noise.gyro):
             raise InputError(f"the log has {len(rows)} rows in step, less than a second; imu needs its noises from it")
-        constants = {"sigma_p": chosen.reach_m, "tau_p": chosen.stroke_s}
+        constants = {"sigma_p": chosen.reach_m, "tau_p": chosen.stroke_s} | (TIES if config.output.smooth else {})
         return ImuFilter(dt, noise, self._mounted is not None, constants)
 
     def _forwards(self, imu: ImuFilter, rows: Array, size: int) -> Iterator[tuple[Chunk, Any, Any]]:

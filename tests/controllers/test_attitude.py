@@ -7,8 +7,7 @@ from gnc import quaternion
 from gnc.controllers.attitude import AttitudeController
 from gnc.controllers.reference import AttitudeReference
 from gnc.errors import InputError
-from gnc.models.gyrostat import Gyrostat, GyrostatState
-from gnc.models.rigid_body import RigidBody
+from gnc.models.rigid_body import Gyrostat, GyrostatState, RigidBody
 from gnc.models.states import AttitudeState
 from tests.models.turning import hamilton, solution, trial
 

@@ -9,8 +9,7 @@ from gnc.errors import InputError
 from gnc.models.actuators import Magnetorquers
 from gnc.models.actuators.magnetorquers import torque
 from gnc.models.environment import EnvironmentTable, KeplerOrbit, sun_synchronous_inclination
-from gnc.models.gyrostat import Gyrostat, GyrostatState
-from gnc.models.rigid_body import RigidBody
+from gnc.models.rigid_body import Gyrostat, GyrostatState, RigidBody
 from gnc.models.states import AttitudeState
 
 J = np.array([[0.22, 0.004, -0.003], [0.004, 0.19, 0.002], [-0.003, 0.002, 0.13]])

@@ -14,13 +14,13 @@ from gnc.estimators.attitude_belief import lost
 from gnc.estimators.extra_states import SteadyTorque
 from gnc.estimators.mekf import Mekf
 from gnc.integrators import qvi, qvi_increment
-from gnc.integrators.qvi_equation import increment
+from gnc.integrators.qvi import increment
 from gnc.integrators.table import METHODS, AttitudeMethod
 from gnc.models import rates
 from gnc.models.environment import Environment
 from gnc.models.sensors import FineSunSensor, Gyro, Magnetometer, StarTracker
+from gnc.models.sensors.direction import VectorSensor
 from gnc.models.sensors.interface import Measurement
-from gnc.models.sensors.vector_sensor import VectorSensor
 from gnc.models.states import AttitudeState
 from tests.estimators.tumble import NONE, RATE_SIGMA, SENSORS, W_0, J, attitude_error, flown, measured, run
 

@@ -20,7 +20,7 @@ from gnc.contract import guarded
 from gnc.controllers.thruster_allocation import ThrusterAllocation
 from gnc.draws import Draws
 from gnc.errors import InputError, PartError
-from gnc.export.sizes import measured
+from gnc.export.component_files import measured
 from gnc.scenarios import cli, display, run
 from gnc.scenarios.covariance.analysis import blaming
 from gnc.scenarios.missions.load import read

@@ -175,7 +175,7 @@ def test_the_same_in_python_with_its_parts_in_twenty_five_lines():
     from gnc.estimators.navigation.mekf import MekfPart
     from gnc.models.actuators.reaction_wheels import ReactionWheelsPart
     from gnc.models.craft.rigid import RigidPart, TurnStart
-    from gnc.models.orbits.kepler import Kepler
+    from gnc.models.orbits.base import Kepler
     from gnc.models.sensors.star_tracker import StarTrackerPart
     from gnc.scenarios.missions.mission import Environment, Mode, Run, Software
 

@@ -90,10 +90,11 @@ def test_a_requirement_without_data_fails_and_says_so(tmp_path, capsys):
     assert "pointing p99.7 in sunlight [deg]" in out and "no data" in out
 
 
-def test_a_mission_without_requirements_is_no_success(tmp_path, capsys):
+@pytest.mark.parametrize("asked", ["", "signal = '1'", "signal = 'end - t'", "signal = 't'\nwhen = 't > 3'"])
+def test_a_mission_that_asks_nothing_of_the_flight_is_no_success(asked, tmp_path, capsys):
     bare = tmp_path / "bare.toml"
     text = 'base = "pointing"\nremove = ["requirements"]\n[run]\nduration_s = 10\ntrials = 2\nrecord_s = 1\n'
-    bare.write_text(text)
+    bare.write_text(f"{text}[requirements.x]\nat_most = 100\n{asked}\n" if asked else text)
     assert cli.main(["run", str(bare), "--out", str(tmp_path / "out")]) == 1
     assert "nothing was judged" in capsys.readouterr().out
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.checks import Check, at_least, at_most, close
-from gnc.models.pose_body import PoseBody, PoseState
-from gnc.models.separation import split
+from gnc.models.pose_body import PoseBody, PoseState, split
 from gnc.scenarios.papers.case import Metric, Result, case
 from gnc.scenarios.papers.dqvi.data import BOTH, CARGO_MASS, DATA, MASS, TITLES, UNPHYSICAL, Array, cargo, start, whole
 from gnc.scenarios.papers.dqvi.flights import angle

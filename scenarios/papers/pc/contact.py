@@ -7,7 +7,7 @@ from gnc import noise, quaternion
 from gnc.batch import jacobian
 from gnc.checks import at_least, at_most
 from gnc.integrators import contact, perfect_constraint
-from gnc.integrators.contact_geometry import around, directions, tangents
+from gnc.integrators.contact import around, directions, tangents
 from gnc.models.contact_body import ContactBody, Motion, Plane
 from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.plots import Figure

@@ -7,7 +7,7 @@ import numpy as np
 from gnc import noise, quaternion
 from gnc.checks import at_least, at_most
 from gnc.integrators.contact import Motion
-from gnc.models.contact_pair import BallBody, ContactPair, PairState
+from gnc.models.contact_body import BallBody, ContactPair, PairState
 from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.plots import Figure
 

@@ -11,11 +11,11 @@ from gnc.estimators.navigation.dqekf import DqekfPart
 from gnc.models.craft import body
 from gnc.models.craft.base import Site
 from gnc.models.craft.pose import PosePart, PoseStart
-from gnc.models.environment.sky import FreeSpace
+from gnc.models.environment.table import FreeSpace
 from gnc.models.known import Known
 from gnc.models.pose_body import PoseBody, PoseState
 from gnc.models.sensors.interface import Sighting
-from gnc.models.sensors.relative_pose import RelativePosePart
+from gnc.models.sensors.relative import RelativePosePart
 
 TARGET = PosePart(
     mass_kg=200.0,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gnc.batch import batched, one_trial
+from gnc.batch.kernel import Kernel
 from tests.gnc.batch.kernels import ALL, advance, random_arguments
 
 pytestmark = pytest.mark.skipif(not one_trial.supported(), reason="objects have another layout in this Python")
@@ -42,6 +43,20 @@ def test_a_batch_of_one_trial_keeps_its_axis_whichever_argument_has_it(kernel):
         for x, y in zip(arrays(alone), arrays(together), strict=True):
             assert type(x) is type(y) and x.shape == y.shape and x.shape[0] == 1
             assert x.tobytes() == y.tobytes()
+
+
+@pytest.mark.parametrize("kernel", ALL, ids=lambda k: k.__name__)
+def test_few_trials_are_computed_one_by_one_with_the_bits_of_the_gufunc(kernel, monkeypatch):
+    """Broadcast over two axes; the gufunc is compiled when there have been more."""
+    monkeypatch.setattr(Kernel, "FEW", 12)
+    fresh, args = Kernel(kernel.function, kernel.layout), random_arguments(kernel, (4, 2), np.random.default_rng(9))
+    args = [args[0][:, :1], *args[1:]]
+    found = [arrays(fresh(*args))]
+    assert not isinstance(fresh._gufunc, np.ufunc)
+    found.append(arrays(fresh(*args)))
+    assert isinstance(fresh._gufunc, np.ufunc)
+    for one, many in zip(*found, strict=True):
+        assert type(one) is type(many) and one.shape == many.shape and one.tobytes() == many.tobytes()
 
 
 def test_two_trials_and_two_leading_axes_are_left_to_the_gufunc():

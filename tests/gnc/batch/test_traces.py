@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, family, traces
+from gnc.batch import Kernel, batched, sized, traces
 from gnc.batch.layout import Layout
 from gnc.estimators.attitude_belief import start_kernel
 from gnc.estimators.kalman import grow_kernel
@@ -68,8 +68,8 @@ def test_kernels_of_users_and_those_that_close_over_other_things_have_no_name():
 
 
 def test_a_family_has_one_kernel_for_each_size():
-    @family(lambda n, m: f"({n}),({m},{n}),()->({m})")
-    def scaled(n, m, x, A, c):
+    @sized(lambda n, m: f"({n}),({m},{n}),()->({m})")
+    def scaled(x, A, c, *, m):
         return (float(m) * c) * (A @ x)
 
     assert scaled(3, 2) is scaled(3, 2) is not scaled(2, 3)

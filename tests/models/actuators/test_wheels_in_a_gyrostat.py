@@ -2,7 +2,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.models.actuators import ReactionWheels, WheelState, pyramid_axes
-from gnc.models.gyrostat import Gyrostat, GyrostatState
+from gnc.models.rigid_body import Gyrostat, GyrostatState
 
 ROUGH = ReactionWheels(
     axes_B=pyramid_axes(), torque_limit=5e-3, momentum_limit=50e-3, viscous=[0.01, 0.02, 0.03, 0.0], coulomb=1e-4
