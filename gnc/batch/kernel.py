@@ -115,7 +115,7 @@ class Kernel:
 
     __name__: str
     __qualname__: str
-    FEW: ClassVar[int] = 4000  # trials that are computed one by one before a gufunc is compiled
+    FEW: ClassVar[int] = 1500  # trials that are computed one by one before a gufunc is compiled
 
     def __init__(self, function: Callable[..., Any], layout: Layout):
         """Wrap a function; nothing is traced or compiled before the first call."""

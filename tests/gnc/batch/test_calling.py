@@ -140,11 +140,3 @@ def test_a_layout_that_does_not_fit_is_refused_where_it_is_written():
 
 def test_kernels_travel_to_other_processes_by_name():
     assert pickle.loads(pickle.dumps(product)) is product
-
-
-def test_numbers_in_place_of_arrays_are_one_trial_from_the_first_call_on() -> None:
-    @batched("(3),()->(),()")
-    def both(x, h):
-        return x @ x, 2.0 * h
-
-    assert both(np.arange(3.0), 2.0) == (5.0, 4.0)
