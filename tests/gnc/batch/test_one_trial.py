@@ -165,3 +165,12 @@ def test_where_the_layout_is_another_the_gufunc_computes_all(monkeypatch):
     monkeypatch.setattr(one_trial, "as_function", None)  # no code that reads fields of objects is made
     kernel = batched("(3),()->(3)")(lambda v, s: s * v + 0.25)
     assert kernel(np.ones(3), 2.0).tolist() == [2.25, 2.25, 2.25]
+
+
+def test_lists_and_numbers_are_computed_one_by_one_too(monkeypatch):
+    """A number without leading axes once became an array of one."""
+    monkeypatch.setattr(Kernel, "FEW", 100)
+    kernel = batched("(3),()->()")(lambda v, s: s * (v @ v))
+    assert kernel(np.ones(3), 1.0) == 3.0  # compiles the function of one trial
+    result = kernel([1.0, 2.0, 3.0], 2)
+    assert (type(result), result) == (np.float64, 28.0)
