@@ -1,7 +1,5 @@
 """Laws that follow an attitude, or stop a body, or do nothing, as parts of a mission."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar, Literal
 
