@@ -86,7 +86,7 @@ def _or(sizes: tuple[int, ...]) -> str:
 
 
 def _kind(value: Any) -> str:
-    return f"a {type(value).__name__}"
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
 
 
 def _pair(value: Any, names: str) -> str:

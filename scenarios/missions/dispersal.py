@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from gnc.config import override
+from gnc.config.problems import describe
 from gnc.config.toml_text import value_text
 from gnc.errors import InputError
 from gnc.montecarlo.sampling import draw
@@ -86,7 +87,9 @@ def _check(mission: Any, key: str, values: Array, trials: Array) -> None:
         try:
             held.validate_python(value)
         except ValidationError as error:
-            raise InputError(f"{key}: {error.errors()[0]['msg']} (drawn for trial {trial})") from None
+            errors = [{**wrong, "loc": (path[-1],)} for wrong in error.errors()]
+            line = describe(errors, type(here), {path[-1]: value}, key)  # type: ignore[arg-type]
+            raise InputError(f"{line} (drawn for trial {trial})") from None
 
 
 def with_field(section: Any, path: list[str], values: Array) -> Any:

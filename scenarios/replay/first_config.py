@@ -109,6 +109,8 @@ def _chosen(guesses: list[Guess]) -> tuple[str, list[Guess], Truth | None]:
         if (pose := _pose(measured, position)) is not None:
             true = [guess for guess in better(attitude) if guess is not measured]
             return "dqekf-kinematic", [pose], (true[0], _beside(true[0], position)) if true else None
+    if seen and not gyro:
+        return "mekf", seen[:1], ((*better(attitude), *seen[1:])[0], None) if attitude[1:] else None
     return "", [*gyro, *force, *of("magnetometer")], truth
 
 
@@ -149,7 +151,7 @@ def _numbers(sensor: Guess, filter_kind: str) -> list[str]:
         lines += ['frame = "geodetic"'] if sensor.get("frame") else []
     if kind == "velocity":
         lines += ['frame = "inertial" # or body', f"sigma_m_s = {sample:.2g}"]
-    if filter_kind != "imu" and kind in ("gyro", "accelerometer"):
+    if filter_kind != "imu" and kind in ("gyro", "accelerometer") and math.isfinite(sensor["rate_hz"]):
         walk = sample * SI[unit] / math.sqrt(sensor["rate_hz"])
         lines += [f"{'arw' if kind == 'gyro' else 'vrw'} = {walk:.2g}", f"bias_walk = {WALK * walk:.2g} # a guess"]
     return lines

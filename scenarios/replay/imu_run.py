@@ -18,7 +18,7 @@ import numpy as np
 from gnc import quaternion
 from gnc.errors import InputError
 from gnc.estimators.calibration import carries_iron, magnetometer
-from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed
+from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed, walking
 from gnc.estimators.imu_smoother import TIES, smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
@@ -144,17 +144,20 @@ class ImuRunner:
         chosen = config.filter
         assert isinstance(chosen, filter_config.ImuFilterSection)
         dt = _usual_step(rows)
-        noise = self.noise or surveyed(rows, dt)
-        self.noise = noise
+        constants = {"sigma_p": chosen.reach_m, "tau_p": chosen.stroke_s} | (TIES if config.output.smooth else {})
+        with_field = self._mounted is not None
+        self.noise = self.noise or walking(ImuFilter(dt, surveyed(rows, dt), with_field, constants), rows)
+        noise = self.noise
         for s in config.sensors:
             if s.kind == "gyro" and s.arw is not None:
                 noise = dataclasses.replace(noise, gyro=s.arw / np.sqrt(dt))
+            if s.kind == "gyro" and s.bias_walk > 0.0:
+                noise = dataclasses.replace(noise, bias_walk=s.bias_walk)
             if s.kind == "magnetometer" and s.sigma_T > 0.0:
                 noise = dataclasses.replace(noise, mag=s.sigma_T)
         if not np.isfinite(noise.gyro):
             raise InputError(f"the log has {len(rows)} rows in step, less than a second; imu needs its noises from it")
-        constants = {"sigma_p": chosen.reach_m, "tau_p": chosen.stroke_s} | (TIES if config.output.smooth else {})
-        return ImuFilter(dt, noise, self._mounted is not None, constants)
+        return ImuFilter(dt, noise, with_field, constants)
 
     def _forwards(self, imu: ImuFilter, rows: Array, size: int) -> Iterator[tuple[Chunk, Any, Any]]:
         q_IB = self._config.start.q_IB
