@@ -4,8 +4,6 @@ The acceleration of the spacecraft is that of two bodies. What J2 adds, up to 3 
 missing from the rate of axes that follow the velocity or the orbit's normal, and only from theirs.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

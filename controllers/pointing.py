@@ -1,7 +1,5 @@
 """Pointing guidance: one body axis to a direction, a second as near as can be to another, with feed-forward."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

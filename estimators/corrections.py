@@ -11,8 +11,6 @@ motion from there, and n what the unknown torque did,
 and tells where to linearise next, at d = C F^T u, n = Q u, moving by at most 0.15 rad: see `interval`.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

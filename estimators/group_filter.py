@@ -7,8 +7,6 @@ usual filter; where what is left to correct turns the body by |s_a|^2 > 0.02 sig
 sensor's error), it linearises again where the measurements lead to (equations: `corrections`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -12,8 +12,6 @@ Source: Lefferts, Markley and Shuster, J. Guidance, Control, and Dynamics 5 (198
 Control 1 (1978) 282 for the process noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

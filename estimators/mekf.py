@@ -18,8 +18,6 @@ Source: QVI section IX for the variational process model; Lefferts, Markley and 
 Markley, J. Guidance 26 (2003) 311, for the multiplicative error.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -15,8 +15,6 @@ inflated, and the gate alone lets measurements in again; nothing is let in blind
 says nothing of, counts as one that fits.
 """
 
-from __future__ import annotations
-
 from gnc.batch import maximum, minimum, precise, where
 from gnc.estimators.kalman import factor, solve
 from gnc.linalg import array, zeros

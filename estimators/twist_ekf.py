@@ -12,8 +12,6 @@ Without gyro and velocity sensor z is zero and b = -chi: a body of which nothing
 slowly, by the walk. Source: Filipe, Kontitsis and Tsiotras, J. Guidance, Control, and Dynamics 38 (2015) 1625.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple

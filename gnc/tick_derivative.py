@@ -10,12 +10,12 @@ part by differences of the part alone, and are exact everywhere else.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gnc.batch.layout import Core
 from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
@@ -39,19 +39,22 @@ class TangentTick:
         noise: Mapping[Any, np.ndarray] | None = None,
         of_rows: RowSlopes | None = None,
         alike: Sequence[int] = (0,),
+        still: frozenset[Core] = frozenset(),
     ) -> None:
         """Write the programs.
 
         `seeds` are the slopes (directions, numbers) of the state before the tick; `parameters` gives those of an array
         that the tick was recorded with, or None; `noise` those of a stream; `of_rows` those of what a part in Python
-        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first.
+        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first. Arrays of
+        the cores `still` count as if they did not move.
         """
         if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
         self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
-        self._alike = alike
+        self._alike, self._still = alike, still
+        self._first, self._rows = dict[Program, int](), dict[Program, list[Rows | None]]()  # of inputs, by their ticks
         self.kinks = False  # whether a part in Python switched within the shortest steps
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
@@ -81,7 +84,8 @@ class TangentTick:
                 given.append(Input(new.inputs, one.size, np.ascontiguousarray(slope, float), 8 * one.size))
                 slopes |= {one.slot + i: new.input() for i in range(one.size)}
         last = stage == len(cuts)
-        x, dx = tangent_tape(recorder.tape, [*results[:size], *made] if last else made, new, values, slopes)
+        wanted = [*results[:size], *made] if last else made
+        x, dx = tangent_tape(recorder.tape, wanted, new, values, slopes, self._still)
         kept = size if last else 0
         before = [] if last else [*(values[i] for i in range(size)), *(slopes[i] for i in range(size))]
         order = [*before, *x[:kept], *dx[:kept], *x[kept:], *dx[kept:]]
@@ -104,12 +108,18 @@ class TangentTick:
                 given = self._run(stage, state, tick, 1)
                 known[0][:], known[1][:] = self._called(cut, *_halves(given), tick)
             made = self._run(self._last, state, tick, 1)
-        return state[0, :size].copy(), state[:, size + places], *_halves(made)
+        return state[0, :size].copy(), state.take(size + places, axis=1), *_halves(made)
 
     def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
-        used, made = iter(program.used), np.empty((steps, self.directions, program.made))
-        rows = [row for source in self.recording.clock.sources for row in _quiet_rows(source, k, steps, used)]
-        program.run(state, rows, steps, of_steps(made))
+        made = np.empty((steps, self.directions, program.made))
+        if k < self._first.get(program, k + 1):
+            used, rest = iter(program.used), max(1, self.recording.loop.steps - k)
+            self._first[program] = k
+            self._rows[program] = [row for one in self.recording.clock.sources for row in _quiet(one, k, rest, used)]
+        by = k - self._first[program]
+        program.run(
+            state, [row and row.shifted(by * row.time_step) for row in self._rows[program]], steps, of_steps(made)
+        )
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -154,16 +164,13 @@ def _halves(made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return made[0, :half], made[:, half:]
 
 
-def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[Rows | None]:
-    """Return the inputs of ticks, noise as zeros."""
+def _quiet(source: Any, k: int, ticks: int, used: Iterator[bool]) -> list[Rows | None]:
+    """Return the inputs of so many ticks from the k-th on, noise as zeros."""
     if isinstance(source, Noise):
-        return [_zeros(steps, source.stream.size) if next(used) else None]
-    return source.rows(k, steps, used)
-
-
-@functools.cache
-def _zeros(steps: int, size: int) -> Rows:
-    return of_all(np.zeros((steps, size)))
+        return [
+            of_all(np.broadcast_to(np.zeros(source.stream.size), (ticks, source.stream.size))) if next(used) else None
+        ]
+    return source.rows(k, ticks, used)
 
 
 def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:

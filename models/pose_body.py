@@ -46,7 +46,6 @@ class PoseBody:
     allow_unphysical: bool = False  # for published data that no rigid body has
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         object.__setattr__(self, "M", check.inertia6("M", self.M, allow_unphysical=self.allow_unphysical))
         check.one_of("order", self.order, (2, 4))
 

@@ -6,6 +6,7 @@ Whatever is slow to import is imported inside the command that needs it.
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _obey(words: list[str]) -> int | None:
     from gnc.scenarios import display
 
+    if "--out=" in words or ("--out", "") in pairwise(words):
+        raise InputError("--out: is empty; give a directory or a file")
     with display.json_alone() if "--json" in words else nullcontext():
         return app(words, prog_name="gnc", standalone_mode=False)
 

@@ -10,8 +10,14 @@ from typing import Any, TextIO
 _alone: list[TextIO] = []  # standard output, while only `tell` may write there
 
 
+def printable(text: str) -> str:
+    """Return a text that may be a user's in one line, without what steers a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: framed on a terminal, aligned columns without decoration elsewhere."""
+    title, rows = printable(title), [tuple(map(printable, row)) for row in rows]
     if not rows:
         print(f"{title}: none")
         return

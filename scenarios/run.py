@@ -11,7 +11,7 @@ import numpy as np
 
 from gnc import __version__, history
 from gnc.checks import bound_text
-from gnc.config import dump
+from gnc.config import digest, dump
 from gnc.config.component import own_files
 from gnc.errors import InputError, PartError
 from gnc.files import replacing
@@ -53,6 +53,7 @@ def report(flight: Flight) -> dict[str, Any]:
         "loops": int(flight.recorded.attrs["loops"]),
         "flight_code": flight.recorded.attrs.get("flight_code", ""),
         "version": __version__,
+        "mission_sha256": digest(mission),
         "out": None if flight.out is None else str(flight.out),
     }
 

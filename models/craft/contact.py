@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched, where
-from gnc.config import Edges, Inertia, NonNegative, Positive, Section
+from gnc.config import Edges, Inertia, NonNegative, Percent, Positive, Section
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.events import chosen
@@ -29,7 +29,6 @@ from gnc.models.contact_ledger import Ledger
 from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.typing import Array, Mask
 
-Percent = Annotated[float, Field(ge=0, le=50)]
 STILL_M_S, STILL_RAD_S = 1e-4, 1e-4  # slower than this on the ground is at rest
 VERTICAL = np.array([0.0, 0.0, 1.0])
 FEET_DEG = (90.0, 210.0, 330.0)  # places of the feet on their circle

@@ -75,7 +75,6 @@ def load_wrench(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:
 
 @batched("(3),(3)->(6)")
 def _wrench(torque, force):
-    """Return [torque, force]."""
     return np.concatenate([torque, force])
 
 

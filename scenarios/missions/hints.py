@@ -173,7 +173,17 @@ SPREAD = 1e-3, 3.0  # moment of inertia over that of the box filled evenly: all 
 
 def doubts(mission: Mission) -> list[str]:
     """Return sentences on what contradicts itself."""
-    return [f"{name}: {line}" for name, craft in mission.craft.items() for line in _of_box(craft) + _of_units(craft)]
+    lines = [f"{name}: {line}" for name, craft in mission.craft.items() for line in _of_box(craft) + _of_units(craft)]
+    return lines + _too_late(mission)
+
+
+def _too_late(mission: Mission) -> list[str]:
+    """Name what a file says of times after the end of the flight."""
+    times = {f"faults.{name}": fault.from_s for name, fault in mission.faults.items()}
+    for craft, software in mission.software.items():
+        times |= {f"software.{craft}.timeline to {way.mode}": way.at_s for way in software.timeline}
+    end = mission.run.duration_s
+    return [f"{name}: begins at {t:g} s, the flight ends at {end:g} s" for name, t in times.items() if np.min(t) >= end]
 
 
 def _of_units(craft: Any) -> list[str]:

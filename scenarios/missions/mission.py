@@ -190,6 +190,8 @@ class Software(Section):
     def _named(self) -> Self:
         if not self.modes:
             raise InputError("modes: there is none; give at least one")
+        if "*" in self.modes:
+            raise InputError("modes: '*' stands for any mode in transitions; give another name")
         if self.first_mode and self.first_mode not in self.modes:
             raise InputError(f"first_mode: there is no mode {self.first_mode!r}; there are {', '.join(self.modes)}")
         if len(set(self.names)) < len(self.names):

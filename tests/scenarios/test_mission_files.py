@@ -247,9 +247,14 @@ def test_all_drawn_numbers_of_a_trial_are_its_own():
             "craft.sat.actuators.wheels.fixed_start_Nms=[0, 0, 0, -3e-9]",
             "fixed_start_Nms: 3e-09 is hardly meant",
         ),
+        (
+            "faults.f={kind='dead', part='sat.wheels', from_s=6000}",
+            "faults.f: begins at 6000 s, the flight ends at 5600",
+        ),
+        ("software.sat.timeline=[{at_s=6000, mode='nadir'}]", "software.sat.timeline to nadir: begins at 6000 s"),
     ],
 )
-def test_an_inertia_that_does_not_fit_the_box_or_a_number_in_other_units_is_doubted(setting, says):
+def test_an_inertia_that_does_not_fit_the_box_a_number_in_other_units_or_a_time_after_the_end_is_doubted(setting, says):
     assert says in doubts(read("pointing", [setting]))[0] and not doubts(read("pointing", ["craft.sat.mass_kg=20"]))
 
 

@@ -6,10 +6,7 @@ in inertial axes, where the linear momentum is a sum that every Runge-Kutta meth
 their ends part.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,10 +14,7 @@ from gnc.checks import Check, at_least, at_most, close
 from gnc.models.multibody import TreeState, examples, saddle
 from gnc.scenarios.papers.case import Metric, Result, case
 from gnc.scenarios.papers.dqmb.runs import Array, Reading, decoupled, minimal, read_minimal, redundant
-from gnc.scenarios.plots import COLOURS, errors_over_time, legend_below
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import COLOURS, Figure, errors_over_time, legend_below
 
 TREE = examples.four_body_satellite()
 END_S = 70.0

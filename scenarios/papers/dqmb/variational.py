@@ -4,10 +4,8 @@ The joints hold, and momentum and centre of mass rest, to round-off at every ste
 is where the arm is, with its square.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +15,7 @@ from gnc.models.multibody.variational import VariationalTree
 from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqmb.runs import Array, Reading, read
 from gnc.scenarios.papers.dqmb.satellite import END_S, ENERGY_70, GAMMA_70, TREE, sizes
-from gnc.scenarios.plots import errors_over_time, legend_below
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Figure, errors_over_time, legend_below
 
 STEPS_S = (0.5, 0.25, 0.125)  # they divide the times at which the torques jump
 

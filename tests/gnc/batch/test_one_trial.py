@@ -59,6 +59,12 @@ def test_few_trials_are_computed_one_by_one_with_the_bits_of_the_gufunc(kernel, 
         assert type(one) is type(many) and one.shape == many.shape and one.tobytes() == many.tobytes()
 
 
+def test_one_trial_of_arrays_with_strides_is_computed_as_one():
+    """Its plain number became an array of one number, and so did all results: an error in the first replay of a log."""
+    kernel = batched("(3),()->(),()")(lambda a, h: (h * (a @ a), h))
+    assert [np.shape(x) for x in kernel._one_by_one((np.arange(6.0)[::2], 2.0))] == [(), ()]
+
+
 def test_two_trials_and_two_leading_axes_are_left_to_the_gufunc():
     v = np.ones(3)
     scaled(v, 1.0)
