@@ -7,7 +7,7 @@ counts are the predictions that lead to the belief which a measurement corrects,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -37,6 +37,7 @@ class DirectionRecorder(LogRecorder):
     """Takes down the sensors of an attitude with their references."""
 
     _sensors: Mapping[str, Any]
+    environment: Callable[[], Any]  # what surrounds the sensors
 
     def truth(self, x: Any) -> Columns:
         """Return attitude and rate."""
@@ -48,10 +49,6 @@ class DirectionRecorder(LogRecorder):
         if isinstance(sensor, Magnetometer):
             return {f"{name}_ref": env.B_I}
         return {f"{name}_ref": sensor.aim(env)[0]} if isinstance(sensor, FineSunSensor) else {}
-
-    def environment(self) -> Any:
-        """Return what surrounds the sensors."""
-        raise NotImplementedError
 
 
 class AttitudeRecorder(DirectionRecorder):
