@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ Guess = dict[str, Any]
 Truth = tuple[Guess, Guess | None]  # attitude, position
 
 AIDED = 0.5  # of the gyro's rate: what comes less often corrects a filter, what comes as often is the truth
+_text = json.JSONEncoder(ensure_ascii=False).encode  # an array of TOML
 WALK = 0.1  # [1/s] by which a bias walks, of the angular or velocity random walk
 HEAD = "# Guessed by gnc replay --inspect: check units, orders, signs. Noises are the scatter of samples; see gnc tune."
 
@@ -26,10 +28,10 @@ def starting_config(told: dict[str, Any]) -> str:
         kinds = [other["kind"] for other in sensors[:number]]
         lines += ["[[sensors]]", f'kind = "{sensor["kind"]}"']
         lines += [f'name = "{sensor["kind"]}_{number}"'] if sensor["kind"] in kinds else []
-        lines += [f"columns = {_quoted(sensor['columns'])}", *_numbers(sensor, kind), *_place(sensor, told, first)]
+        lines += [f"columns = {_text(sensor['columns'])}", *_numbers(sensor, kind), *_place(sensor, told, first)]
     for attitude, position in [truth] if truth else []:
-        lines += ["[truth]", f"columns = {_quoted(attitude['columns'])}", _order(attitude)]
-        lines += [f"position = {_quoted(position['columns'])}"] if position else []
+        lines += ["[truth]", f"columns = {_text(attitude['columns'])}", _order(attitude)]
+        lines += [f"position = {_text(position['columns'])}"] if position else []
         if kind == "imu" and all(sensor["kind"] != "magnetometer" for sensor in sensors):
             lines += ['align = "heading" # which no sensor tells']
         lines += ['align = "world" # its z axis points down, that of the filter up'] if attitude.get("down") else []
@@ -144,7 +146,7 @@ def _numbers(sensor: Guess, filter_kind: str) -> list[str]:
         )  # a turn by three sigma moves four components by half of it
         lines += [_order(sensor), f"sigma_deg = {turned:.2g}"]
     if kind == "vector":
-        lines += [f"reference = {_quoted(sensor['reference'])}", "normalize = true"]
+        lines += [f"reference = {_text(sensor['reference'])}", "normalize = true"]
         lines += [f"sigma_deg = {math.degrees(sample / float(sensor['norm'])):.2g}"]
     if kind in ("pose", "position"):
         lines += [f"sigma_m = {max(sensor.get('scatter_m', scatter), 1e-6):.2g}"]
@@ -170,7 +172,3 @@ def _place(guess: Guess, told: dict[str, Any], first: dict[str, Any]) -> list[st
     if table["time"] is not None and (table["time"], table["time_unit"]) != (first["time"], first.get("time_unit")):
         lines += [f'time = "{table["time"]}"', f'time_unit = "{table["time_unit"]}"']
     return lines
-
-
-def _quoted(names: list[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
