@@ -6,8 +6,6 @@ the target's port frame T, by a rotation vector phi that a leg brings to zero. A
 of mass in T, the ports meet.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 

@@ -11,6 +11,7 @@ from gnc import check, quaternion
 from gnc.batch import batched, maximum, minimum, where
 from gnc.controllers import sign
 from gnc.controllers.reference import AttitudeReference
+from gnc.controllers.sign import CoverMemory, OnCover
 from gnc.errors import InputError
 from gnc.linalg import array, cross
 from gnc.models.parameters import between, each, store
@@ -20,14 +21,8 @@ Array = Any
 NO_WHEELS = np.zeros(3)
 
 
-class AttitudeMemory(NamedTuple):
-    """What the law remembers from command to command."""
-
-    sign: Array  # (...) which of q and -q it steers to; 0 before the first command
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AttitudeController:
+class AttitudeController(OnCover):
     """PD+: tau = -sign Kp qv - Kd w_e + w x (J w + rho) + J (R^T wdot_R - w_e x R^T w_R).
 
     q_RB = (q0, qv) is the body against the reference, R^T takes reference components to the body, w_e = w - R^T w_R.
@@ -53,13 +48,9 @@ class AttitudeController:
         d = check.positive("damping", damping)[..., None, None]
         return cls(J=J, Kp=2.0 * w * w * J, Kd=2.0 * d * w * J, **options)
 
-    def start(self, leading_shape: tuple[int, ...] = ()) -> AttitudeMemory:
-        """Return the memory before the first command."""
-        return AttitudeMemory(sign.start(leading_shape))
-
     def command(
-        self, belief: Any, reference: AttitudeReference, memory: AttitudeMemory, rho_B: Array | None = None
-    ) -> tuple[Array, AttitudeMemory]:
+        self, belief: Any, reference: AttitudeReference, memory: CoverMemory, rho_B: Array | None = None
+    ) -> tuple[Array, CoverMemory]:
         """Return the torque on the body, body axes [N m], which wheels make by rho' = -tau.
 
         The wheels' momentum rho_B is the belief's, if it has one, unless it is given.
@@ -68,7 +59,7 @@ class AttitudeController:
             rho_B = getattr(belief, "rho_B", NO_WHEELS)
         gains = self.J, self.Kp, self.Kd, self.delta
         tau_B, chosen = _command(belief.q_IB, belief.w_B, rho_B, *reference, memory.sign, *gains)
-        return tau_B, AttitudeMemory(chosen)
+        return tau_B, CoverMemory(chosen)
 
 
 def _gain(name: str, x: Array) -> Array:
@@ -124,7 +115,7 @@ class AttitudePid:
 
     def command(self, belief: Any, reference: AttitudeReference, memory: PidMemory) -> tuple[Array, PidMemory]:
         """Return the torque on the body, body axes [N m]."""
-        tau_B, (sign,) = self.pd.command(belief, reference, AttitudeMemory(memory.sign))
+        tau_B, (sign,) = self.pd.command(belief, reference, CoverMemory(memory.sign))
         q_RB, _, _ = tracking_error(belief.q_IB, belief.w_B, reference.q_IR, reference.w_R)
         tau_B, integral_B = _integrated(tau_B, q_RB, sign, memory.integral_B, self.Ki, self.limit, self.period_s)
         return tau_B, PidMemory(sign, integral_B)
@@ -141,7 +132,7 @@ def _integrated(tau_B, q_RB, sign, integral_B, Ki, limit, period_s):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SlidingMode:
+class SlidingMode(OnCover):
     """tau = w x (J w + rho) + J (R^T wdot_R - w_e x R^T w_R - slope e' - reach sat(s/layer)), s = w_e + slope e.
 
     e = sign qv, e' = sign (q0 w_e + qv x w_e)/2. Any torque that disturbs by less than J reach is rejected down to the
@@ -159,17 +150,11 @@ class SlidingMode:
         store(self, J=check.inertia("J", self.J), delta=check.non_negative("delta", self.delta))
         store(self, **{name: check.positive(name, getattr(self, name)) for name in ("slope", "reach", "layer")})
 
-    def start(self, leading_shape: tuple[int, ...] = ()) -> AttitudeMemory:
-        """Return the memory before the first command."""
-        return AttitudeMemory(sign.start(leading_shape))
-
-    def command(
-        self, belief: Any, reference: AttitudeReference, memory: AttitudeMemory
-    ) -> tuple[Array, AttitudeMemory]:
+    def command(self, belief: Any, reference: AttitudeReference, memory: CoverMemory) -> tuple[Array, CoverMemory]:
         """Return the torque on the body, body axes [N m]."""
         rho_B, gains = getattr(belief, "rho_B", NO_WHEELS), (self.J, self.slope, self.reach, self.layer, self.delta)
         tau_B, chosen = _slide(belief.q_IB, belief.w_B, rho_B, *reference, memory.sign, *gains)
-        return tau_B, AttitudeMemory(chosen)
+        return tau_B, CoverMemory(chosen)
 
 
 @batched("(4),(3),(3),(4),(3),(3),(),(3,3),(),(),(),()->(3),()")

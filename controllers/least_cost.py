@@ -11,8 +11,6 @@ An exchange is a kernel, repeated in blocks, each only in the trials that need i
 in a loop, and in C. A trial that is not done after sum(BLOCKS) exchanges is lost.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

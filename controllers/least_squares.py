@@ -4,8 +4,6 @@ Compiled by numba, as the loop ends by a trial's own data. A compiled function c
 because numba's cache does not notice an edit in another one. Import it on first use: numba takes its time to load.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

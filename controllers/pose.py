@@ -12,6 +12,7 @@ from gnc.batch import batched, maximum, minimum, where
 from gnc.controllers import sign as cover
 from gnc.controllers.pose_error import PoseError, inertia_regressor, inverse_dynamics, pose_error
 from gnc.controllers.reference import PoseReference
+from gnc.controllers.sign import CoverMemory, OnCover
 from gnc.errors import InputError
 from gnc.linalg import array, skew, zeros
 from gnc.models.parameters import each, store
@@ -22,14 +23,8 @@ NO_LOAD, NO_GRAVITY = np.zeros(6), np.zeros(3)
 ROUND_OFF = 1e-10  # a singular value below this part of the regressors is none
 
 
-class PoseMemory(NamedTuple):
-    """What the law remembers of a trial."""
-
-    sign: Array  # (...) of the cover it steers to; 0 before the first command
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PoseTracking:
+class PoseTracking(OnCover):
     """The law wrench = -k e - Kd s + Newton and Euler of the reference - load, s = chi_e + Kp e.
 
     On a body of inertia M it leaves M s' = -k e - Kd s, so that with e = [qv, r/2], Kp = (Kq, Kr), Kd = (Kw, Kv)
@@ -76,17 +71,13 @@ class PoseTracking:
         damping = {"Kw": decay[..., None] * moments, "Kv": _three(decay * m)}
         return cls(M=M, **rates, **damping, kq=spring * np.mean(moments, axis=-1), kr=spring * m, **options)
 
-    def start(self, leading_shape: tuple[int, ...] = ()) -> PoseMemory:
-        """Return the memory before the first command."""
-        return PoseMemory(cover.start(leading_shape))
-
     def command(
-        self, belief: Any, reference: PoseReference, memory: PoseMemory, load_B: Array = NO_LOAD
-    ) -> tuple[Array, PoseMemory]:
+        self, belief: Any, reference: PoseReference, memory: CoverMemory, load_B: Array = NO_LOAD
+    ) -> tuple[Array, CoverMemory]:
         """Return the wrench in body axes about the reference point; `load_B` is what else is known to act there."""
         parameters = self.M, self._gains, self.delta
         wrench_B, sign = _track(belief.dq_IB, belief.chi_B, *reference, memory.sign, load_B, *parameters)
-        return wrench_B, PoseMemory(sign)
+        return wrench_B, CoverMemory(sign)
 
 
 def _three(x: Array) -> Array:

@@ -10,8 +10,6 @@ Plain functions of one trial, for kernels. Source: Filipe and Tsiotras, "Adaptiv
 Controller for Satellite Proximity Operations Using Dual Quaternions", J. Guid. Control Dyn. 38 (2015) 566.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The law of a linear-quadratic design: u = u_R - K x, of attitude or of pose, steady or along a reference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

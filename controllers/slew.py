@@ -1,7 +1,5 @@
 """Turning from one attitude to another within limits of its rate: about a single axis, or around the Sun."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -9,8 +9,6 @@ so that the covariance is known in all of them, and each propagates what the oth
 (test_momentum_rates_and_increments_propagate_the_same_covariance). M = [1, -N] below.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, minimum, sized, where
 from gnc.estimators.conserved_chart import retract
 from gnc.estimators.corrections import Space
-from gnc.estimators.kalman import propagated, symmetric_product
+from gnc.estimators.kalman import propagated, symmetric_product, with_walk
 from gnc.integrators.qvi import increment, leading_slope
 from gnc.lie import se3_left_jacobian, so3_right_jacobian
 from gnc.linalg import block, cross, identity, inv3, skew, solve3, zeros
@@ -38,7 +36,7 @@ class Belief(NamedTuple):
     rho_B: Array  # (..., 3) that of the wheels, known [kg m^2/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 6 + k, 6 + k) covariance of (a, dP, extras)
-    watch: Array  # (..., 9) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 9) how much the filter doubts itself, see `corrections`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated, or the trial started anew
 
@@ -110,17 +108,13 @@ def _whole(F, B, T_0, D_0, T_1, D_1, h):
 
 
 @sized(lambda k: f"({6 + k},{6 + k}),(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({6 + k},{6 + k})")
-def augmented_kernel(C, F, Q, B, T_0, D_0, T_1, D_1, walk, h, *, k):
+def augmented_kernel(C, F, Q, B, T_0, D_0, T_1, D_1, walk, h):
     """Return the kernel that propagates the covariance of a state with k extra ones.
 
     F = K(T_1, D_1) [[F_6, B], [0, 1]] K(T_0, D_0), where K is half a kick by a torque of gradients T = d tau/d a and
-    D = d tau/d e. The random walk acts half before and half after: C <- F (C + W/2) F^T + W/2 + Q.
+    D = d tau/d e.
     """
-    half = zeros(6 + k, 6 + k)
-    for i in range(k):
-        half[6 + i, 6 + i] = (0.5 * h) * walk[i]
-    Q = block([[Q, zeros(6, k)], [zeros(k, 6), zeros(k, k)]])
-    return propagated(_whole(F, B, T_0, D_0, T_1, D_1, h), C + half, 6) + (Q + half)
+    return with_walk(_whole(F, B, T_0, D_0, T_1, D_1, h), C, Q, walk, h)
 
 
 @sized(lambda k: f"(6,6),(6,6),(6,{k}),(3,3),(3,{k}),(3,3),(3,{k}),({k}),()->({6 + k},{6 + k}),({6 + k},{6 + k})")

@@ -1,7 +1,5 @@
 """All extra states of a filter together: what they add to torque, inertia and readings, and by which derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -31,8 +31,6 @@ among the extra states the energy is no function that is known: the angular mome
 inertial axes, P' = exp(-a) (P + dP - P x a), and the rate follows by the new inertia.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

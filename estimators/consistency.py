@@ -14,8 +14,6 @@ over trials and time, is too wide rather than too narrow.
 Source: Bar-Shalom, Li and Kirubarajan, "Estimation with Applications to Tracking and Navigation", section 5.4.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -22,8 +22,6 @@ of the wheels' momentum does:
 Drifts, kicks, stages and substeps are chained as the step itself is, D' = F D + D_stage. Source: QVI eqs. (37), (38).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple

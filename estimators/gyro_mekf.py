@@ -12,8 +12,6 @@ Source: Lefferts, Markley and Shuster, J. Guidance, Control, and Dynamics 5 (198
 Control 1 (1978) 282 for the process noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,9 +22,9 @@ from gnc import check, lie, quaternion
 from gnc.batch import batched, maximum, sized, where
 from gnc.errors import InputError
 from gnc.estimators.augmentation import Augmentation
+from gnc.estimators.corrections import FORGIVEN
 from gnc.estimators.extra_states import SensorBias
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
-from gnc.estimators.recovery import FORGIVEN
 from gnc.linalg import block, identity, inv3, zeros
 from gnc.models.parameters import between
 from gnc.models.sensors import Gyro, Measurement, Prediction

@@ -4,8 +4,6 @@ All vectors are directions: b_B as measured (any length), r_I as known, sigma th
 covariance is that of a, q = q^ exp(a/2), in body axes. Directions that are parallel give infinities or NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

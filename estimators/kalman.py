@@ -14,8 +14,6 @@ up: variances by 2^-44 of themselves, which is a millionth after 17 million step
 covariance, and the trial becomes NaN.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator
@@ -59,6 +57,19 @@ def propagated(F: Array, C: Array, moving: int) -> Array:
     for i in range(moving):
         product[i, i] = product[i, i] * ROUNDED_UP
     return product
+
+
+def with_walk(whole: Array, C: Array, Q: Array, walk: Array, h: Any) -> Array:
+    """Return the covariance over a step with the transition `whole`, Q over the states before the extra ones.
+
+    The random walk of the extra states acts half before and half after: C <- F (C + W/2) F^T + W/2 + Q.
+    """
+    n, k = len(C), len(walk)
+    half = zeros(n, n)
+    for i in range(k):
+        half[n - k + i, n - k + i] = (0.5 * h) * walk[i]
+    Q = np.concatenate([np.concatenate([Q, zeros(n - k, k)], axis=1), zeros(k, n)])
+    return propagated(whole, C + half, n - k) + (Q + half)
 
 
 def _symmetric(W: Array, F: Array) -> Array:

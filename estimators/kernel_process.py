@@ -18,8 +18,6 @@ stages, k_i' = A_i (1 + c_i h k_{i-1}'), A = d xdot/dx. It is what a variational
 the strongest usual filter on the same equations.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable
@@ -78,8 +76,28 @@ def density_matrix(density: Array, n: int) -> Array:
     return check.covariance("density", D, n)
 
 
+class Stepwise:
+    """What a process model has whose step is no kernel: `advance`, repeated."""
+
+    density: Array
+    longest: float
+
+    def advance(self, x: State, u: State, h: float) -> tuple[State, Array]:
+        """Return the state after one step of h, and F."""
+        raise NotImplementedError
+
+    def propagate(self, x: State, C: Array, u: State, h: float) -> tuple[State, Array]:
+        """Return state and covariance after h, in substeps."""
+        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
+        half = 0.5 * (h / n) * self.density
+        for _ in range(n):
+            x, F = self.advance(x, u, h / n)
+            C = F @ (C + half) @ np.swapaxes(F, -1, -2) + half
+        return x, C
+
+
 @dataclass(frozen=True, eq=False)
-class KernelProcess:
+class KernelProcess(Stepwise):
     """A kernel as a process model; parameters and density may have leading axes, one for each trial."""
 
     step: Kernel  # (*x, *u, *parameters, h) -> *x
@@ -109,22 +127,11 @@ class KernelProcess:
 
     def propagate(self, x: State, C: Array, u: State, h: float) -> tuple[State, Array]:
         """Return state and covariance after h, in substeps."""
-        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
         if self._move is None:
-            return by_steps(self.advance, self.density, x, C, u, h, n)
+            return super().propagate(x, C, u, h)
+        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
         *x_after, C = self._move.repeat(n, *x, C, *u, *self.parameters, self.density, h / n)
         return tuple(x_after), C
-
-
-def by_steps(
-    advance: Callable[..., Any], density: Array, x: State, C: Array, u: State, h: float, n: int
-) -> tuple[State, Array]:
-    """Propagate in n steps that are not kernels."""
-    half = 0.5 * (h / n) * density
-    for _ in range(n):
-        x, F = advance(x, u, h / n)
-        C = F @ (C + half) @ np.swapaxes(F, -1, -2) + half
-    return x, C
 
 
 @functools.cache
@@ -155,7 +162,7 @@ def _charted(chart: Chart, lifting: bool) -> Kernel:
 
 
 @dataclass(frozen=True, eq=False)
-class FieldProcess:
+class FieldProcess(Stepwise):
     """RK4 on a vector field; groups are normalised after every step."""
 
     field: Kernel  # (*x, *u, *parameters) -> *xdot
@@ -184,8 +191,3 @@ class FieldProcess:
         *after, _ = retraction(self.chart)(*after, np.zeros(size(self.chart)))
         lift, read = _charted(self.chart, True)(y), _charted(self.chart, False)(np.concatenate(after, -1))
         return tuple(after), read @ (lift + slope @ lift)
-
-    def propagate(self, x: State, C: Array, u: State, h: float) -> tuple[State, Array]:
-        """Return state and covariance after h, in substeps."""
-        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
-        return by_steps(self.advance, self.density, x, C, u, h, n)

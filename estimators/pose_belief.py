@@ -1,7 +1,5 @@
 """What a filter of pose and twist believes, how the covariance moves, and the charts of its corrections."""
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 
@@ -11,7 +9,7 @@ from gnc import dual_quaternion
 from gnc.batch import sized
 from gnc.estimators.conserved_chart import Unknown, pose_retract
 from gnc.estimators.corrections import Space
-from gnc.estimators.kalman import propagated
+from gnc.estimators.kalman import with_walk
 from gnc.lie import se3_right_jacobian
 from gnc.linalg import block, identity, zeros
 from gnc.notebook import of_belief
@@ -25,7 +23,7 @@ class PoseBelief(NamedTuple):
     chi_B: Array  # (..., 6) twist [w, v] of the reference point, body axes [rad/s, m/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 12 + k, 12 + k) covariance of (dxi, dchi, extras)
-    watch: Array  # (..., 24) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 24) how much the filter doubts itself, see `corrections`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
 
@@ -40,17 +38,8 @@ def lost(belief: PoseBelief) -> Array:
 
 @sized(lambda k: f"({12 + k},{12 + k}),(12,12),(12,12),(12,{k}),({k}),()->({12 + k},{12 + k})")
 def propagation_kernel(C, F, Q, B, walk, h, *, k):
-    """Return the kernel that propagates the covariance of pose, twist and k extra states.
-
-    C <- F (C + W/2) F^T + W/2 + Q with F = [[F_12, B], [0, 1]]: the random walk W acts half before and half after.
-    """
-    n = 12 + k
-    whole = block([[F, B], [zeros(k, 12), identity(k)]])
-    half = zeros(n, n)
-    for i in range(k):
-        half[12 + i, 12 + i] = (0.5 * h) * walk[i]
-    Q = block([[Q, zeros(12, k)], [zeros(k, 12), zeros(k, k)]])
-    return propagated(whole, C + half, 12) + (Q + half)
+    """Return the kernel that propagates the covariance of pose, twist and k extra states, F = [[F_12, B], [0, 1]]."""
+    return with_walk(block([[F, B], [zeros(k, 12), identity(k)]]), C, Q, walk, h)
 
 
 def _moved(chart, unknown, p, x, d, C, C_used, given):

@@ -38,8 +38,6 @@ seconds without one, linearisation makes the filter too sure of how inertia and 
 Source: QVI eqs. (37), (38), DQVI eq. (36).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

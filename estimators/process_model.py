@@ -12,8 +12,6 @@ All are counts of steps, all but one zero, so that no trial depends on its neigh
 holds the wheels at the mean of both ends, which makes any method one of second order in their run-up.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -28,8 +28,6 @@ of the standard deviations (test_process_noise_is_the_integral_of_the_variationa
 method that moves the mean.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

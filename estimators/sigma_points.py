@@ -14,8 +14,6 @@ Source: after Crassidis and Markley (see `usque`), with the mean on the group an
 Sigma-point filters of attitudes and of poses, with the interface of `Mekf` and `DqEkf`: see `sigma_points`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -17,8 +17,6 @@ The rotation about the centre of mass takes one explicit midpoint step, F = 1 + 
 (`standard_mekf`); the centre itself moves evenly, which is exact. All else is `DqEkf`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -16,8 +16,6 @@ Source: Crassidis and Markley, "Unscented Filtering for Spacecraft Attitude Esti
 Dynamics 26 (2003) 536.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 from typing import Any

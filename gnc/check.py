@@ -13,21 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from gnc.errors import InputError
 from gnc.typing import Array
 
-__all__ = [
-    "InputError",
-    "covariance",
-    "finite",
-    "inertia",
-    "inertia6",
-    "non_negative",
-    "one_of",
-    "positive",
-    "shape",
-    "unit_quaternion",
-    "vector",
-]
-
-
 SYMMETRY = 1e-9  # relative: looser than round-off, tighter than any typing error
 TRIANGLE = 1e-9  # a flat plate meets the triangle inequality with equality, up to round-off
 DEFINITE = 1e-14  # a smallest eigenvalue below this fraction of the largest is zero in double precision

@@ -134,10 +134,6 @@ def _memory(value: Any) -> str:
     return f"memory: expected arrays of real numbers, received one of {kinds[0]}" if kinds else ""
 
 
-def _load(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "load, state") or _numbers(result[0], (3, 6), "load") or _numbers(result[1], (), "state")
-
-
 def _measurement(result: Any, arguments: tuple[Any, ...]) -> str:
     wrong = _pair(result, "z, valid") or _numbers(result[0], (), "z") or _rows(result[0], arguments, "z")
     if wrong or np.shape(result[1]) in ((), (1,), np.shape(result[0])[:-1]):
@@ -159,10 +155,6 @@ def _residual(result: Any, arguments: tuple[Any, ...]) -> str:
     return _numbers(result, (), "residual") or (
         "residual: expected an array, received a number" * (not np.ndim(result))
     )
-
-
-def _shared(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _numbers(result, (), "command") or _rows(result, arguments, "command")
 
 
 def _path(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -214,14 +206,6 @@ def _reference(result: Any, arguments: tuple[Any, ...]) -> str:
     return wrong or next(filter(None, (_numbers(part, (size,), name) for part, name in rest)), "")
 
 
-def _guided(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "reference, memory") or _reference(result[0], arguments) or _memory(result[1])
-
-
-def _torque(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _numbers(result, (3,), "torque") or _rows(result, arguments, "torque")
-
-
 def _plant(result: Any, arguments: tuple[Any, ...]) -> str:
     if hasattr(result, "dq_IB") and hasattr(result, "chi_B"):
         wrong = _numbers(result.dq_IB, (8,), "dq_IB") or _numbers(result.chi_B, (6,), "chi_B")
@@ -235,16 +219,21 @@ def _plant(result: Any, arguments: tuple[Any, ...]) -> str:
 METHODS: Mapping[str, Mapping[str, Returned | None]] = {  # of a slot: what must be there, and what it must return
     "craft": {"start": _plant, "step": _plant},
     "law": {"command": _demand},
-    "actuator": {"apply": _load, "share": _shared},
+    "actuator": {
+        "apply": lambda r, a: _pair(r, "load, state") or _numbers(r[0], (3, 6), "load") or _numbers(r[1], (), "state"),
+        "share": lambda r, a: _numbers(r, (), "command") or _rows(r, a, "command"),
+    },
     "sensor": {"measure": _measurement, "predict": _prediction, "residual": _residual, "noise_size": None},
     "navigation": {"start": _belief, "state": _state, "predict": _belief, "update": _updated},
     "guidance": {"at": _reference},
     "fdir": {"start": None, "excluded": _left_out},
-    "load": {"torque": _torque},
+    "load": {"torque": lambda r, a: _numbers(r, (3,), "torque") or _rows(r, a, "torque")},
     "orbit": {"at": _path},
 }
 INLINE = {_prediction, _residual, _left_out}  # of methods that a recording calls as it would any other
-INSTEAD = {"guidance": {"guide": _guided}}  # methods that do in place of all others
+INSTEAD = {
+    "guidance": {"guide": lambda r, a: _pair(r, "reference, memory") or _reference(r[0], a) or _memory(r[1])}
+}  # methods that do in place of all others
 
 
 def guarded(part: Any, slot: str, source: str) -> Any:

@@ -99,8 +99,6 @@ def _states(pool: list[Words]) -> Iterator[NDArray[np.uint64]]:
     return iter(low | (high << np.uint64(32)))
 
 
-__all__ = ["Stream", "Streams", "Walk", "normal", "stream", "uniform"]
-
 Trials = int | Sequence[int] | NDArray[np.integer]
 
 SEED_LIMIT = 2**64

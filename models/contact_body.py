@@ -1,4 +1,4 @@
-"""A rigid body whose points touch planes and spheres, with restitution and friction."""
+"""Contact with restitution and friction: a body whose points touch surfaces, two bodies that hit each other."""
 
 from __future__ import annotations
 
@@ -218,7 +218,6 @@ class BallBody:
     radius: float  # of every ball [m]
 
     def __post_init__(self) -> None:
-        """Validate once."""
         object.__setattr__(self, "mass", check.positive("mass", self.mass))
         object.__setattr__(self, "Theta", check.inertia("Theta", self.Theta))
         object.__setattr__(self, "centres_B", checked_points(self.centres_B))
@@ -239,7 +238,6 @@ class ContactPair:
     friction: float = 0.0  # mu
 
     def __post_init__(self) -> None:
-        """Validate once."""
         object.__setattr__(self, "restitution", float(fraction("restitution", self.restitution)))
         object.__setattr__(self, "friction", float(check.non_negative("friction", self.friction)))
 

@@ -1,4 +1,4 @@
-"""A rigid body that turns."""
+"""Rigid bodies that turn, with wheels inside or without."""
 
 from __future__ import annotations
 
@@ -157,7 +157,6 @@ class RigidBody:
     allow_unphysical: bool = False  # for published data that no rigid body has
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         object.__setattr__(self, "J", check.inertia("J", self.J, allow_unphysical=self.allow_unphysical))
         attitude_method(self.method)
 
@@ -228,10 +227,9 @@ class Gyrostat:
     substeps: bool = True
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         object.__setattr__(self, "J", check.inertia("J", self.J))
         if not attitude_method(self.method).wheels:
-            raise check.InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")
+            raise InputError(f"method: {self.method!r} is for bodies without wheels; use 'vi4' or 'taylor'")
 
     @functools.cached_property
     def _whole(self) -> Kernel | None:

@@ -30,15 +30,13 @@ from gnc.scenarios.missions.flight import Flight, fly
 from gnc.scenarios.missions.load import read
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.verdict import judge_campaign, lowest
-from gnc.scenarios.plots import COLOURS, Draw, panels, save_figure
+from gnc.scenarios.plots import COLOURS, Draw, Figure, panels, save_figure
 from gnc.scenarios.report.campaign_page import fans
 from gnc.scenarios.report.panels import of_books, title_of
 from gnc.scenarios.run import CONFIG
 from gnc.scenarios.trials import MissionFlight
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from gnc.montecarlo.campaign import Campaign
     from gnc.scenarios.missions.flight_code import FlightCode
 

@@ -1,7 +1,5 @@
 """A progress bar with the time left: on a terminal, and silence in a pipe."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

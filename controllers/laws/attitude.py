@@ -1,7 +1,5 @@
 """Laws that follow an attitude, or stop a body, or do nothing, as parts of a mission."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar, Literal
 
@@ -9,7 +7,7 @@ import numpy as np
 
 from gnc.batch import batched
 from gnc.config import Positive
-from gnc.config.arrays import Gains
+from gnc.config.schema import Gains
 from gnc.controllers.attitude import AttitudeController, AttitudePid, SlidingMode
 from gnc.controllers.bdot import Bdot, BdotMemory
 from gnc.controllers.laws.base import Demand, Law, LawPart

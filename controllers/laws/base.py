@@ -1,7 +1,5 @@
 """What every kind of law gives a flight, and a law of the user's own."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal, Protocol
 
 from gnc.errors import InputError

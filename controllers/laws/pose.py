@@ -1,7 +1,5 @@
 """Laws that follow a pose as parts of a mission, among them that of a base with an arm."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -13,13 +11,13 @@ from gnc.config import Positive
 from gnc.controllers.laws.base import Demand, LawPart
 from gnc.controllers.pose import (
     AdaptivePoseTracking,
-    PoseMemory,
     PoseTracking,
     VelocityFreePoseTracking,
     inertia_parameters,
 )
 from gnc.controllers.reference import PoseReference
 from gnc.controllers.regulator import PoseRegulator
+from gnc.controllers.sign import CoverMemory
 from gnc.errors import InputError
 from gnc.models.known import Known, together
 from gnc.models.pose_body import PoseBody, PoseState
@@ -131,11 +129,11 @@ class ArmLaw:
     def __init__(self, base: PoseTracking, stiffness: Array, damping: Array, feedforward: bool) -> None:
         self._base, self._stiffness, self._damping, self._feedforward = base, stiffness, damping, feedforward
 
-    def start(self, leading_shape: tuple[int, ...]) -> PoseMemory:
+    def start(self, leading_shape: tuple[int, ...]) -> CoverMemory:
         """Return the memory before the first command."""
         return self._base.start(leading_shape)
 
-    def command(self, estimate: Any, reference: Any, memory: PoseMemory) -> tuple[Array, PoseMemory]:
+    def command(self, estimate: Any, reference: Any, memory: CoverMemory) -> tuple[Array, CoverMemory]:
         """Return the wrench on the base and, behind it, the efforts of the joints (trials, 6 + G)."""
         load_B = -reference.wrench_B if self._feedforward else np.zeros(6)
         wrench_B, memory = self._base.command(estimate, PoseReference(*reference[:3]), memory, load_B)

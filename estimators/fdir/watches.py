@@ -1,7 +1,5 @@
 """Sensors that contradict the filter for too long, wheels that do not follow their commands, and a user's own watch."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal

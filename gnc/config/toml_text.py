@@ -1,4 +1,4 @@
-"""Values, keys and whole configurations as TOML text that reads back to the same."""
+"""Values, keys and whole configurations as TOML text that reads back to the same; what pydantic finds wrong."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -19,12 +19,6 @@ from gnc.models.actuators.effector import SATURATIONS, ActuatorPart, Effector, c
 from gnc.models.parameters import each, store, unit_vectors
 
 Array = Any
-
-
-class WheelState(NamedTuple):
-    """What the wheels store."""
-
-    momentum: Array  # (..., n) of each wheel about its axis, relative to the body [N m s]
 
 
 def pyramid_axes(elevation_deg: float = 35.26438968275465) -> Array:
@@ -56,7 +50,6 @@ class ReactionWheels:
     saturation: str = "direction"
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, axes_B=unit_vectors("axes_B", self.axes_B))
         check.one_of("saturation", self.saturation, SATURATIONS)
         for name in ("torque_limit", "momentum_limit"):
@@ -69,16 +62,15 @@ class ReactionWheels:
         """How many wheels there are."""
         return self.axes_B.shape[-2]
 
-    def apply(self, command: Array, state: WheelState, h: Array) -> tuple[Array, WheelState]:
-        """Return the torque on the body, body axes, and the wheels' momentum after h."""
+    def apply(self, command: Array, momentum: Array, h: Array) -> tuple[Array, Array]:
+        """Return the torque on the body, body axes, and the momentum of each wheel against it after h [N m s]."""
         limits = self.torque_limit, self.momentum_limit
         spin = spin_kernel(self.count, self.saturation)
-        tau_B, momentum = spin(command, state.momentum, self.axes_B, *limits, self.viscous, self.coulomb, h)
-        return tau_B, WheelState(momentum)
+        return spin(command, momentum, self.axes_B, *limits, self.viscous, self.coulomb, h)
 
-    def momentum_B(self, state: WheelState) -> Array:
+    def momentum_B(self, momentum: Array) -> Array:
         """Return the momentum of all wheels, body axes: what the body's equations take as rho."""
-        return sum_kernel(self.count)(state.momentum, self.axes_B)
+        return sum_kernel(self.count)(momentum, self.axes_B)
 
 
 @sized(lambda n: f"({n}),({n},3)->(3)")
@@ -121,11 +113,11 @@ class WheelSet(Effector):
 
     def act(self, command: Array, state: Array, h: Array) -> tuple[None, Array]:
         """Return nothing that acts from outside, and the momentum after h."""
-        return None, self.wheels.apply(command, WheelState(state), h)[1].momentum
+        return None, self.wheels.apply(command, state, h)[1]
 
     def momentum_B(self, state: Array) -> Array:
         """Return the momentum of all wheels, body axes."""
-        return self.wheels.momentum_B(WheelState(state))
+        return self.wheels.momentum_B(state)
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return momentum and command."""
@@ -184,7 +176,6 @@ class ReactionWheelsPart(ActuatorPart):
 
 
 def _unit_axes(axes: Array) -> Array:
-    """Return axes as unit vectors."""
     rows = np.array(axes, float)
     length = np.linalg.norm(rows, axis=-1, keepdims=True)
     if not len(rows) or not np.all(length > 0.0):

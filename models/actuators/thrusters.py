@@ -18,12 +18,6 @@ from gnc.models.parameters import each, store, unit_vectors
 Array = Any
 
 
-class ThrusterState(NamedTuple):
-    """What the thrusters have spent."""
-
-    impulse: Array  # (..., n) delivered by each so far [N s]; over g Isp it is the propellant's mass
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Thrusters:
     """Thrusters that are on for a fraction of the control interval, at full thrust, and off for the rest.
@@ -41,7 +35,6 @@ class Thrusters:
     wrenches_B: Array = field(init=False, repr=False)  # (..., n, 6) of each at full thrust, for allocation
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         directions_B = unit_vectors("directions_B", self.directions_B)
         n = directions_B.shape[-2]
         store(
@@ -65,11 +58,12 @@ class Thrusters:
         """The smallest impulse of each [N s]."""
         return self.thrust * self.minimum_on_s
 
-    def apply(self, command: Array, state: ThrusterState, h: Array) -> tuple[Array, ThrusterState]:
-        """Return the average wrench over h, body axes, and the impulse spent; the command is the fraction on."""
-        valves = self.wrenches_B, self.thrust, self.minimum_on_s
-        wrench_B, impulse = _fire(self.count)(command, state.impulse, *valves, h)
-        return wrench_B, ThrusterState(impulse)
+    def apply(self, command: Array, impulse: Array, h: Array) -> tuple[Array, Array]:
+        """Return the average wrench over h, body axes, and the impulse of each so far; the command is the fraction on.
+
+        The impulse [N s] over g Isp is the propellant's mass.
+        """
+        return _fire(self.count)(command, impulse, self.wrenches_B, self.thrust, self.minimum_on_s, h)
 
 
 @batched("(3),(3),()->(6)")
@@ -112,8 +106,7 @@ class ThrusterSet(Effector):
 
     def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
         """Return the mean wrench over h, and the impulse spent by its end."""
-        wrench_B, spent = self.thrusters.apply(command, ThrusterState(state), h)
-        return wrench_B, spent.impulse
+        return self.thrusters.apply(command, state, h)
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return the fractions and the impulse."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched, chosen
-from gnc.config import Edges, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Percent, Positive, Quaternion, Section, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -30,7 +29,6 @@ from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
 
-Percent = Annotated[float, Field(ge=0, le=50)]
 INERTIAL = "inertial"
 WRENCH = ("load", ("torque x", "torque y", "torque z", "force x", "force y", "force z"))
 SPENT = "impulse_Ns"  # how actuators call the impulse they have spent

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched, maximum, where
-from gnc.config import Edges, Inertia, NonNegative, Positive, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Percent, Positive, Section, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -27,7 +26,6 @@ from gnc.models.environment.disturbances import Disturbance
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
 
-Percent = Annotated[float, Field(ge=0, le=50)]
 METHOD = "taylor10"  # exact to round-off, and none of those that filters use by default
 NONE = np.zeros(3)
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])

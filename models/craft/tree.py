@@ -9,14 +9,14 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
-from gnc.config import Edges, Inertia, NonNegative, Positive, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Percent, Positive, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -33,7 +33,6 @@ from gnc.models.multibody.variational_bodies import BodyStates
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
 
-Percent = Annotated[float, Field(ge=0, le=50)]
 SIGNALS = {
     "q_IB": Signal("1", "true attitude of the base, body to inertial, scalar first"),
     "r_IB_m": Signal("m", "true position of the base's origin, inertial axes"),

@@ -1,4 +1,4 @@
-"""What every kind of load gives a craft."""
+"""Loads as parts of a mission: what turns or pushes a craft because of where it is."""
 
 from __future__ import annotations
 
@@ -75,7 +75,6 @@ def load_wrench(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:
 
 @batched("(3),(3)->(6)")
 def _wrench(torque, force):
-    """Return [torque, force]."""
     return np.concatenate([torque, force])
 
 

@@ -48,7 +48,6 @@ class CoarseSunSensor(PlainSensor):
     _R: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         normals_B = unit_vectors("normals_B", self.normals_B)
         cells, sigma = normals_B.shape[-2], check.non_negative("sigma", self.sigma)
         store(
@@ -107,7 +106,6 @@ def _factors(cosines, scale, shadow):
 
 @sized(lambda cells: f"(4),(3),({cells},3),({cells}),({cells}),(),(),(),({cells})->({cells}),()")
 def _measure(q_IB, sun_I, normals_B, scale, bias, sigma, shadow, max_shadow, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     cosines = normals_B @ quaternion.inverse_rotate(q_IB, sun_I)
     lit = functools.reduce(operator.or_, [cosine > 0.0 for cosine in cosines])
     z = _factors(cosines, scale, shadow) * cosines + bias + sigma * noise
@@ -145,7 +143,6 @@ def _earthlit(q_IB, sun_I, r_I, normals_B, albedo, bias):
 
 @sized(lambda cells, n: f"(4),(3),({cells},3),({cells}),({cells}),()->({cells}),({cells},{n})")
 def _predict(q_IB, sun_I, normals_B, scale, bias, shadow, *, n):
-    """Return z and H."""
     s_B = quaternion.inverse_rotate(q_IB, sun_I)
     cosines = normals_B @ s_B
     factors = _factors(cosines, scale, shadow)

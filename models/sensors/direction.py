@@ -56,7 +56,6 @@ class FineSunSensor(PlainSensor):
     _cosine: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         q_BS = store_mounting(self)
         sigma_deg = check.non_negative("sigma_deg", self.sigma_deg)
         half_cone_deg = between("half_cone_deg", self.half_cone_deg, 0.0, 180.0)
@@ -91,14 +90,12 @@ class FineSunSensor(PlainSensor):
 
 @batched("(4),(3),(3,3),(),(),(),(),(3)->(3),()")
 def _measure(q_IB, sun_I, R_SB, sigma, shadow, max_shadow, cosine, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     s_S = R_SB @ quaternion.inverse_rotate(q_IB, sun_I)
     return reading(s_S + sigma * noise, within_cone(s_S, cosine) & (shadow <= max_shadow))
 
 
 @sized(lambda n: f"(4),(3),(3,3),()->(3),(3,{n}),(3,3)")
 def _expected(q_IB, sun_I, R_SB, sigma, *, n):
-    """Return z, H and R."""
     s_B = quaternion.inverse_rotate(q_IB, sun_I)
     return R_SB @ s_B, padded(R_SB @ skew(s_B), n), (sigma * sigma) * identity(3)
 
@@ -165,7 +162,6 @@ class VectorSensor(PlainSensor):
     _sigma: Array = field(init=False, repr=False)  # [rad]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         sigma_deg = check.non_negative("sigma_deg", self.sigma_deg)
         r_I = unit_vectors("r_I", np.asarray(self.r_I)[..., None, :])[..., 0, :]
         store(self, rate_hz=float(check.positive("rate_hz", self.rate_hz)), r_I=r_I, sigma_deg=sigma_deg)
@@ -199,7 +195,6 @@ def _measure_fixed(q_IB, r_I, sigma, noise):
 
 @sized(lambda n: f"(4),(3),()->(3),(3,{n}),(3,3)")
 def _expected_fixed(q_IB, r_I, sigma, *, n):
-    """Return z, H and R."""
     b_B = quaternion.inverse_rotate(q_IB, r_I)
     return b_B, padded(skew(b_B), n), (sigma * sigma) * identity(3)
 
@@ -273,5 +268,4 @@ def _residual(z, b):
 
 @sized(lambda n: f"(3),(3,{n})->(2,{n})")
 def _seen(b, H):
-    """Return T(b) H."""
     return across(b) @ H

@@ -40,7 +40,6 @@ class Gnss(BiasedSensor):
     H_bias: ClassVar[Array] = np.eye(6, 3)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         sigmas = (check.non_negative(name, getattr(self, name)) for name in ("sigma_m", "sigma_m_s"))
         sigma = np.repeat(np.stack(np.broadcast_arrays(*sigmas), axis=-1), 3, axis=-1)
         vectors = {name: check.vector(name, getattr(self, name), 3) for name in ("bias", "antenna_B")}
@@ -76,7 +75,6 @@ def _antenna(dq_IB, chi_B, antenna_B):
 
 @batched("(8),(6),(3),(3),(6),(6)->(6),()")
 def _measure(dq_IB, chi_B, antenna_B, bias, sigma, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     z = _antenna(dq_IB, chi_B, antenna_B)[0] + np.concatenate([bias, 0.0 * bias]) + sigma * noise
     return reading(z, all_below(abs(z), np.inf))
 

@@ -63,7 +63,6 @@ class Gyro(BiasedSensor):
     _R: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         q_BS, scale = store_mounting(self), check.vector("scale", self.scale, 3)
         store(
             self,
@@ -102,7 +101,6 @@ class Gyro(BiasedSensor):
 
 @batched("(3),(3,3),(3),(),(),(3)->(3),()")
 def _measure(w_B, D_SB, bias, sigma, range_rad_s, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     z = D_SB @ w_B + bias + sigma * noise
     return reading(z, all_below(abs(z), range_rad_s))
 
@@ -181,7 +179,6 @@ class Accelerometer(PlainSensor):
     recorded: ClassVar[bool] = True  # its readings are told as they are, and no filter is corrected by them
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         q_BS, scale = store_mounting(self), check.vector("scale", self.scale, 3)
         vectors = {name: check.vector(name, getattr(self, name), 3) for name in ("bias", "point_B")}
         sizes = {name: check.non_negative(name, getattr(self, name)) for name in ("vrw", "quantum")}
@@ -197,7 +194,6 @@ class Accelerometer(PlainSensor):
 
 @batched("(6),(6),(3),(3,3),(3),(),(3)->(3),()")
 def _felt(felt_B, chi_B, point_B, D_SB, bias, sigma, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     w_B = chi_B[:3]
     f_B = felt_B[3:] + cross(felt_B[:3], point_B) + cross(w_B, cross(w_B, point_B))
     z = D_SB @ f_B + bias + sigma * noise

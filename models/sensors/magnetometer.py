@@ -59,7 +59,6 @@ class Magnetometer(BiasedSensor):
     _sigma: Array = field(init=False, repr=False)  # [rad]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         q_BS, scale = store_mounting(self), check.vector("scale", self.scale, 3)
         store(
             self,
@@ -109,14 +108,12 @@ def _variance(B_I, sigma_T, sigma):
 
 @batched("(4),(3),(3,3),(3),(),(),(),(3)->(3),()")
 def _measure(q_IB, B_I, D_SB, bias, sigma_T, sigma, range_T, noise):
-    """Return the reading, or zeros, and whether it is valid: a NaN of a lost trial is not."""
     z = D_SB @ quaternion.inverse_rotate(q_IB, B_I) + bias + np.sqrt(_variance(B_I, sigma_T, sigma)) * noise
     return reading(z, all_below(abs(z), range_T))
 
 
 @sized(lambda n: f"(4),(3),(3,3),(3),(),()->(3),(3,{n}),(3,3)")
 def _predict(q_IB, B_I, D_SB, bias, sigma_T, sigma, *, n):
-    """Return z, H and R."""
     b_B = quaternion.inverse_rotate(q_IB, B_I)
     H = padded(D_SB @ skew(b_B), n)
     return D_SB @ b_B + bias, H, _variance(B_I, sigma_T, sigma) * identity(3)

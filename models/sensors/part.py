@@ -1,4 +1,4 @@
-"""What every kind of sensor has in a mission's file."""
+"""What every kind of sensor has in a mission's file; a sensor of the user's own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import field_validator, model_validator
 
+from gnc import check
 from gnc.config import NonNegative, Positive, Quaternion
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -42,9 +43,8 @@ class SensorPart(Part):
         if not isinstance(value, str) or "/" not in value:
             return value
         try:
-            above, below = map(float, value.split("/"))
-            return above / below
-        except (ValueError, ZeroDivisionError):
+            return check.number(value)
+        except ValueError:
             raise InputError(f"{value!r} is no fraction; give a number, or two of them as 1/30") from None
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What sensors share that look from an observer at a target.
+"""Sensors that look from an observer at a target; one that measures its pose.
 
 The state x is the target's (its `dq_IB` is dq_IT), and the environment is the observer's state, with a `dq_IB` of its
 own; None puts the observer at the inertial origin. The sensor sits at dq_BS on the observer and looks along its z axis.
@@ -57,7 +57,6 @@ class RelativeSensor(PlainSensor):
     _view: Array = field(init=False, repr=False)  # (..., 2) cosine of the half cone, range
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(
             self,
             rate_hz=float(check.positive("rate_hz", self.rate_hz)),
@@ -82,7 +81,6 @@ class RelativeSensor(PlainSensor):
         )
 
     def _sensor_pose(self, env: Any) -> Array:
-        """Return dq_IS."""
         return self._dq_BS if env is None else dual_quaternion.mul(env.dq_IB, self._dq_BS)
 
     def _lit(self, dq_IS: Array, env: Any, valid: Array) -> Array:
@@ -213,7 +211,6 @@ class RelativePose(RelativeSensor):
     H_bias: ClassVar[Array] = np.zeros((6, 0))
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         for name in ("near_m", "far_m", "sigma_near_deg", "sigma_far_deg", "aspect"):
             store(self, **{name: check.non_negative(name, getattr(self, name))})
@@ -260,7 +257,6 @@ def _seen(dq_IS, dq_IT, sigmas):
 
 @batched("(8),(8),(7),(2),(3),(8)->(8),()")
 def _measure(dq_IS, dq_IT, sigmas, view, chances, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     dq_ST, r_S, rotation, translation = _seen(dq_IS, dq_IT, sigmas)
     factor, kept = luck(noise[6:], chances)
     twist = np.concatenate([(factor * rotation) * noise[:3], (factor * translation) * noise[3:6]])
@@ -269,7 +265,6 @@ def _measure(dq_IS, dq_IT, sigmas, view, chances, noise):
 
 @batched("(8),(8),(7)->(8),(6,6)")
 def _predict(dq_IS, dq_IT, sigmas):
-    """Return z and R."""
     dq_ST, _, rotation, translation = _seen(dq_IS, dq_IT, sigmas)
     one, nil = identity(3), zeros(3, 3)
     return dq_ST, block([[rotation * rotation * one, nil], [nil, translation * translation * one]])

@@ -16,6 +16,7 @@ from gnc.models.parameters import store
 from gnc.models.sensors.interface import Measurement, Prediction, padded, reading
 from gnc.models.sensors.part import ALIGNED, SensorPart
 from gnc.models.sensors.relative import (
+    Probability,
     RelativePose,
     RelativeSensor,
     RelativeSensorPart,
@@ -40,7 +41,6 @@ class RelativePosition(RelativeSensor):
     H_bias: ClassVar[Array] = np.eye(3)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         store(self, bias=check.vector("bias", self.bias, 3), _sigmas=stacked(self.sigma_m, self.sigma_fraction))
 
@@ -63,7 +63,6 @@ def _seen(dq_IS, dq_IT):
 
 @batched("(8),(8),(3),(2),(2),(3),(5)->(3),()")
 def _measure(dq_IS, dq_IT, bias, sigmas, view, chances, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     r_S = _seen(dq_IS, dq_IT)[1]
     factor, kept = luck(noise[3:], chances)
     z = r_S + bias + (factor * position_sigma(r_S, sigmas)) * noise[:3]
@@ -72,7 +71,6 @@ def _measure(dq_IS, dq_IT, bias, sigmas, view, chances, noise):
 
 @batched("(8),(8),(3),(2)->(3),(3,12),(3,3)")
 def _predict(dq_IS, dq_IT, bias, sigmas):
-    """Return z, H and R."""
     q_ST, r_S = _seen(dq_IS, dq_IT)
     sigma = position_sigma(r_S, sigmas)
     H = block([[zeros(3, 3), quaternion.to_matrix(q_ST)]])
@@ -100,7 +98,6 @@ class RangeBearing(RelativeSensor):
     noise_size: ClassVar[int] = 5  # range, bearing, outlier, drop-out
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         store(self, sigma_deg=check.non_negative("sigma_deg", self.sigma_deg))
         store(self, _sigmas=stacked(self.sigma_m, self.sigma_fraction, np.radians(self.sigma_deg)))
@@ -126,7 +123,6 @@ def _bearing(dq_IS, dq_IT, sigmas):
 
 @batched("(8),(8),(3),(2),(3),(5)->(3),()")
 def _measure_bearing(dq_IS, dq_IT, sigmas, view, chances, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     _, r_S, z, sigma = _bearing(dq_IS, dq_IT, sigmas)
     factor, kept = luck(noise[3:], chances)
     return reading(z + factor * sigma * noise[:3], in_view(r_S, view) & kept)
@@ -155,9 +151,6 @@ class RangeBearingPart(RelativeSensorPart):
     def belief(self) -> RangeBearing:
         """Return the sensor without misalignment."""
         return RangeBearing(**self._options(), sigma_deg=self.sigma_deg)
-
-
-Probability = Annotated[float, Field(ge=0, lt=1)]
 
 
 class _Still:

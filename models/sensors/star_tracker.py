@@ -64,7 +64,6 @@ class StarTracker(BiasedSensor):
     _R: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         q_BS = store_mounting(self)
         sigma = each("sigma_arcsec", self.sigma_arcsec, 3, "non-negative")
         store(
@@ -121,7 +120,6 @@ class StarTracker(BiasedSensor):
 
 @batched("(4),(3),(4),(3),(),(),(3),(),(3)->(4),()")
 def _measure(q_IB, w_B, q_BS, sigma, max_rate, cosine, sun_I, shadow, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     q_IS = quaternion.mul(q_IB, q_BS)
     away = within_cone(-quaternion.inverse_rotate(q_IS, sun_I), cosine) | (shadow >= 1.0)
     slow = w_B @ w_B < max_rate * max_rate

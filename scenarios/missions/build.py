@@ -1,7 +1,5 @@
 """From a mission to a loop that is ready to fly: truth, flight software, sensors between them, what is recorded."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ differ in such a field fly in groups, one for each of its values. Flight softwar
 it is told of a dispersed field only where the field is its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 

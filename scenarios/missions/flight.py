@@ -24,11 +24,11 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import ALWAYS, resolve
 from gnc.scenarios.missions.verdict import Verdict, judge
 from gnc.scenarios.missions.world import observe_innovation
+from gnc.scenarios.plots import Figure
 from gnc.shared_state import undisturbed
 from gnc.typing import Array
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from xarray import Dataset
 
     from gnc.scenarios.missions.flight_code import FlightCode

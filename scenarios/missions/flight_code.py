@@ -1,7 +1,5 @@
 """Flight software of a mission as C, and missions flown by it."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How the sensors of a mission measure its truth, and its faults on their way into the loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

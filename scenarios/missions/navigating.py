@@ -4,8 +4,6 @@ That is: counts of measurements, the last field, what guards ask of sensors, fau
 ones, what is left out, and the restart of a filter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ without what is left out; unloading takes momentum out of the wheels by torquers
 for them. A mode begins afresh: its guidance and law remember nothing of an earlier time in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

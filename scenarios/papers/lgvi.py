@@ -8,10 +8,8 @@ The truth is the fourth-order integrator at a quarter of the step, itself held a
 eq. (23) without any momentum.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +22,7 @@ from gnc.linalg import array, cross, solve3
 from gnc.models.flight import Flight, fly
 from gnc.models.potential_body import PotentialBody, PotentialState
 from gnc.scenarios.papers.case import Result, case
-from gnc.scenarios.plots import attitude_errors_over_time, errors_over_time, legend_below
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Axes, Figure, attitude_errors_over_time, errors_over_time, legend_below
 
 Array = NDArray[Any]
 

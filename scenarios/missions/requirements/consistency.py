@@ -1,7 +1,5 @@
 """Whether a filter is honest, by its mean NEES, and how near its error is to the Cramer-Rao bound."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """When a trial counts as lost, how many may be, and to how many something may happen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

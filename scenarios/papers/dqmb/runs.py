@@ -19,8 +19,6 @@ formulation of E. Stoneking, "Newton-Euler dynamic equations of motion for a mul
 written down here from its principle, with the axis of a revolute joint held by two equations as DQMB section 4 says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

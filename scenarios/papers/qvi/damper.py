@@ -5,12 +5,10 @@ The paper's method is of first order in the damping; the symmetric one of second
 both keep momentum, and lose energy as they should, but not the attitude: that error is shown as well.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +18,7 @@ from gnc.checks import at_least, at_most, close, within
 from gnc.integrators import scipy_solvers
 from gnc.models.damped_body import DampedBody, DampedState
 from gnc.scenarios.papers.case import Result, case
-from gnc.scenarios.plots import COLOURS, attitude_errors_over_time, legend_below
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import COLOURS, Figure, attitude_errors_over_time, legend_below
 
 Array = NDArray[Any]
 
