@@ -15,9 +15,8 @@ from gnc.controllers.attitude import AttitudeController
 from gnc.controllers.pose import PoseTracking
 from gnc.controllers.reference import AttitudeReference, PoseReference
 from gnc.models.environment import Environment, EnvironmentTable, Igrf, KeplerOrbit
-from gnc.models.gyrostat import Gyrostat, GyrostatState
 from gnc.models.pose_body import PoseState
-from gnc.models.rigid_body import RigidBody
+from gnc.models.rigid_body import Gyrostat, GyrostatState, RigidBody
 from gnc.models.sensors import FineSunSensor, Magnetometer
 from gnc.models.states import AttitudeState
 

@@ -12,7 +12,7 @@ from benchmarks.timing import Row, interleaved
 from gnc import noise
 from gnc.estimators.kalman import propagate_kernel, update_kernel
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.sigma_filters import SigmaMekf
+from gnc.estimators.sigma_points import SigmaMekf
 from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState
 

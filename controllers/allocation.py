@@ -13,10 +13,10 @@ from gnc.controllers.wheel_allocation import WheelAllocation
 from gnc.errors import InputError
 from gnc.linalg import cross
 from gnc.models.actuators.effector import Effector
-from gnc.models.actuators.joint_motors import OF_BASE, JointMotors
 from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.actuators.thrusters import ThrusterSet
+from gnc.models.actuators.wrench import OF_BASE, JointMotors
 from gnc.typing import Array
 
 Share = Callable[[Array, Any, Any], Array]  # (demand in floats, estimate, 1 for members left out or None) -> command

@@ -1,7 +1,5 @@
 """How the joints of a tree are to move while its base is held, and what that takes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Attitude tracking: PD+ with wheels, and a sign with hysteresis that neither unwinds nor chatters."""
+"""Attitude tracking: PD+ with wheels and a sign with hysteresis, the same with an integral, and sliding mode."""
 
 from __future__ import annotations
 
@@ -8,25 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, quaternion
-from gnc.batch import batched
+from gnc.batch import batched, maximum, minimum, where
 from gnc.controllers import sign
 from gnc.controllers.reference import AttitudeReference
+from gnc.controllers.sign import CoverMemory, OnCover
 from gnc.errors import InputError
-from gnc.linalg import array, cross, solve3
-from gnc.models.parameters import between, store
+from gnc.linalg import array, cross
+from gnc.models.parameters import between, each, store
 
 Array = Any
+
 NO_WHEELS = np.zeros(3)
 
 
-class AttitudeMemory(NamedTuple):
-    """What the law remembers from command to command."""
-
-    sign: Array  # (...) which of q and -q it steers to; 0 before the first command
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AttitudeController:
+class AttitudeController(OnCover):
     """PD+: tau = -sign Kp qv - Kd w_e + w x (J w + rho) + J (R^T wdot_R - w_e x R^T w_R).
 
     q_RB = (q0, qv) is the body against the reference, R^T takes reference components to the body, w_e = w - R^T w_R.
@@ -41,7 +37,6 @@ class AttitudeController:
     delta: Array = sign.DELTA  # (...) how far q0 must cross zero before the sign follows
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, J=check.inertia("J", self.J), delta=between("delta", self.delta, 0.0, 0.9))
         store(self, Kp=_gain("Kp", self.Kp), Kd=_gain("Kd", self.Kd))
 
@@ -53,13 +48,9 @@ class AttitudeController:
         d = check.positive("damping", damping)[..., None, None]
         return cls(J=J, Kp=2.0 * w * w * J, Kd=2.0 * d * w * J, **options)
 
-    def start(self, leading_shape: tuple[int, ...] = ()) -> AttitudeMemory:
-        """Return the memory before the first command."""
-        return AttitudeMemory(sign.start(leading_shape))
-
     def command(
-        self, belief: Any, reference: AttitudeReference, memory: AttitudeMemory, rho_B: Array | None = None
-    ) -> tuple[Array, AttitudeMemory]:
+        self, belief: Any, reference: AttitudeReference, memory: CoverMemory, rho_B: Array | None = None
+    ) -> tuple[Array, CoverMemory]:
         """Return the torque on the body, body axes [N m], which wheels make by rho' = -tau.
 
         The wheels' momentum rho_B is the belief's, if it has one, unless it is given.
@@ -68,12 +59,7 @@ class AttitudeController:
             rho_B = getattr(belief, "rho_B", NO_WHEELS)
         gains = self.J, self.Kp, self.Kd, self.delta
         tau_B, chosen = _command(belief.q_IB, belief.w_B, rho_B, *reference, memory.sign, *gains)
-        return tau_B, AttitudeMemory(chosen)
-
-    def lyapunov(self, belief: Any, reference: AttitudeReference, memory: AttitudeMemory) -> Array:
-        """Return V with the sign in use, which must be decided: it falls between flips and at every flip."""
-        state = belief.q_IB, belief.w_B, reference.q_IR, reference.w_R
-        return _lyapunov(*state, memory.sign, self.J, self.Kp)
+        return tau_B, CoverMemory(chosen)
 
 
 def _gain(name: str, x: Array) -> Array:
@@ -104,9 +90,80 @@ def _command(q_IB, w_B, rho_B, q_IR, w_R, wdot_R, sign_before, J, Kp, Kd, delta)
     return feedback + cross(w_B, J @ w_B + rho_B) + J @ carried, chosen
 
 
-@batched("(4),(3),(4),(3),(),(3,3),(3,3)->()")
-def _lyapunov(q_IB, w_B, q_IR, w_R, chosen, J, Kp):
-    """Return w_e Kp^-1 J w_e / 2 + 2 (1 - sign q0), the last without cancellation: |(sign q0, qv) - (1, 0)|^2."""
-    q_RB, w_e, _ = tracking_error(q_IB, w_B, q_IR, w_R)
-    gap = array([chosen * q_RB[0] - 1.0, *q_RB[1:]])
-    return 0.5 * (w_e @ solve3(Kp, J @ w_e)) + gap @ gap
+class PidMemory(NamedTuple):
+    """What the law remembers from command to command."""
+
+    sign: Array  # (...) of the cover it steers to; 0 before the first command
+    integral_B: Array  # (..., 3) torque [N m]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttitudePid:
+    """The PD+ law with -Ki int sign qv dt; an axis whose torque is beyond its limit integrates back only."""
+
+    pd: AttitudeController
+    Ki: Array  # (..., 3, 3) [N m/s]
+    limit: Array = np.inf  # (..., 3), or one number: torque that the actuators can make [N m]
+    period_s: float
+
+    def __post_init__(self) -> None:
+        store(self, Ki=check.finite("Ki", self.Ki, (3, 3)), limit=each("limit", self.limit, 3, "limit"))
+
+    def start(self, leading_shape: tuple[int, ...] = ()) -> PidMemory:
+        """Return the memory before the first command."""
+        return PidMemory(self.pd.start(leading_shape).sign, np.zeros((*leading_shape, 3)))
+
+    def command(self, belief: Any, reference: AttitudeReference, memory: PidMemory) -> tuple[Array, PidMemory]:
+        """Return the torque on the body, body axes [N m]."""
+        tau_B, (sign,) = self.pd.command(belief, reference, CoverMemory(memory.sign))
+        q_RB, _, _ = tracking_error(belief.q_IB, belief.w_B, reference.q_IR, reference.w_R)
+        tau_B, integral_B = _integrated(tau_B, q_RB, sign, memory.integral_B, self.Ki, self.limit, self.period_s)
+        return tau_B, PidMemory(sign, integral_B)
+
+
+@batched("(3),(4),(),(3),(3,3),(3),()->(3),(3)")
+def _integrated(tau_B, q_RB, sign, integral_B, Ki, limit, period_s):
+    """Return the torque with the integral, and the integral after the interval."""
+    total = tau_B + integral_B
+    change = -period_s * sign * (Ki @ q_RB[1:])
+    free = [where((abs(x) < most) | (x * d < 0.0), d, 0.0) for x, d, most in zip(total, change, limit, strict=True)]
+    after = minimum(maximum(integral_B + array(free), -limit), limit)
+    return total, after
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SlidingMode(OnCover):
+    """tau = w x (J w + rho) + J (R^T wdot_R - w_e x R^T w_R - slope e' - reach sat(s/layer)), s = w_e + slope e.
+
+    e = sign qv, e' = sign (q0 w_e + qv x w_e)/2. Any torque that disturbs by less than J reach is rejected down to the
+    layer: |s| <= layer, and then |e| <= layer/slope. Source: Crassidis and Markley, "Sliding mode control using
+    modified Rodrigues parameters", JGCD 19 (1996) 1381, with the quaternion in place of these parameters.
+    """
+
+    J: Array  # (..., 3, 3) [kg m^2]
+    slope: Array  # (...) rate per e [1/s]
+    reach: Array  # (...) acceleration towards the surface [rad/s^2]
+    layer: Array  # (...) of s, within which the push is proportional [rad/s]
+    delta: Array = sign.DELTA  # (...) of the hysteresis
+
+    def __post_init__(self) -> None:
+        store(self, J=check.inertia("J", self.J), delta=check.non_negative("delta", self.delta))
+        store(self, **{name: check.positive(name, getattr(self, name)) for name in ("slope", "reach", "layer")})
+
+    def command(self, belief: Any, reference: AttitudeReference, memory: CoverMemory) -> tuple[Array, CoverMemory]:
+        """Return the torque on the body, body axes [N m]."""
+        rho_B, gains = getattr(belief, "rho_B", NO_WHEELS), (self.J, self.slope, self.reach, self.layer, self.delta)
+        tau_B, chosen = _slide(belief.q_IB, belief.w_B, rho_B, *reference, memory.sign, *gains)
+        return tau_B, CoverMemory(chosen)
+
+
+@batched("(4),(3),(3),(4),(3),(3),(),(3,3),(),(),(),()->(3),()")
+def _slide(q_IB, w_B, rho_B, q_IR, w_R, wdot_R, before, J, slope, reach, layer, delta):
+    """Return the torque and the sign."""
+    q_RB, w_e, w_R_B = tracking_error(q_IB, w_B, q_IR, w_R)
+    chosen = sign.hysteresis(before, q_RB[0], delta)
+    q0, e = chosen * q_RB[0], chosen * q_RB[1:]
+    e_rate = 0.5 * (q0 * w_e + cross(e, w_e))
+    push = minimum(maximum((w_e + slope * e) / layer, -1.0), 1.0)
+    carried = quaternion.inverse_rotate(q_RB, wdot_R) - cross(w_e, w_R_B)
+    return cross(w_B, J @ w_B + rho_B) + J @ (carried - slope * e_rate - reach * push), chosen

@@ -38,7 +38,6 @@ class Bdot:
     wake_rate: Array = 0.0  # (...) [rad/s]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, gain=check.positive("gain", self.gain))
         store(self, quiet_rate=check.non_negative("quiet_rate", self.quiet_rate))
         store(self, wake_rate=check.non_negative("wake_rate", self.wake_rate))
@@ -76,7 +75,6 @@ class MomentumUnloading:
     gain: Array  # (...) [1/s]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, gain=check.positive("gain", self.gain))
 
     def command(self, rho_B: Array, B_B: Array, wanted_B: Array = (0.0,) * 3) -> Array:

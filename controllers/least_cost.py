@@ -11,8 +11,6 @@ An exchange is a kernel, repeated in blocks, each only in the trials that need i
 in a loop, and in C. A trial that is not done after sum(BLOCKS) exchanges is lost.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator
@@ -22,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import inv
 
-from gnc.batch import Assembly, Kernel, batched, maximum, minimum, where
+from gnc.batch import Assembly, Kernel, maximum, minimum, sized, where
 from gnc.batch.layout import Layout
 from gnc.linalg import array
 from gnc.typing import Array
@@ -90,20 +88,16 @@ def _shapes(m: int, n: int) -> str:
     return f"({m},{m}),({m}),({n}),({m}),({m}),({n}),(),()"
 
 
-@functools.cache
-def _begin(m: int, n: int) -> Kernel:
-    @batched(f"({m}),({m},{n}),({m},{m}),({n}),({m}),({n}),(4,{m})->{_shapes(m, n)}")
-    def begin(b, A, inverse, z, members, cost, against):
-        """Return the state in which nothing fires, or that of all of b if it is reached without an exchange."""
-        first = inverse, inverse @ b, members, z
-        optimal, turned = _turned(*first[:3], A, cost, against)
-        inverse, slope, basis, z = (where(optimal, new, old) for new, old in zip(turned, first, strict=True))
-        whole = optimal & _all((one >= 0.0) & (one <= 1.0) for one in slope)
-        basic = [functools.reduce(operator.or_, [one == float(j) for one in basis]) for j in range(n)]
-        side = array([where(test, 0.0, 1.0) for test in basic])
-        return inverse, where(whole, slope, 0.0), side, basis, slope, z, where(whole, 1.0, 0.0), where(whole, 0.0, 1.0)
-
-    return begin
+@sized(lambda m, n: f"({m}),({m},{n}),({m},{m}),({n}),({m}),({n}),(4,{m})->{_shapes(m, n)}")
+def _begin(b, A, inverse, z, members, cost, against, *, n):
+    """Return the state in which nothing fires, or that of all of b if it is reached without an exchange."""
+    first = inverse, inverse @ b, members, z
+    optimal, turned = _turned(*first[:3], A, cost, against)
+    inverse, slope, basis, z = (where(optimal, new, old) for new, old in zip(turned, first, strict=True))
+    whole = optimal & _all((one >= 0.0) & (one <= 1.0) for one in slope)
+    basic = [functools.reduce(operator.or_, [one == float(j) for one in basis]) for j in range(n)]
+    side = array([where(test, 0.0, 1.0) for test in basic])
+    return inverse, where(whole, slope, 0.0), side, basis, slope, z, where(whole, 1.0, 0.0), where(whole, 0.0, 1.0)
 
 
 def _turned(inverse: Any, x: Any, members: Any, A: Any, cost: Any, against: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -123,30 +117,26 @@ def _all(tests: Iterable[Any]) -> Any:
     return functools.reduce(operator.and_, tests)
 
 
-@functools.cache
-def _exchange(m: int, n: int) -> Kernel:
-    @batched(f"{_shapes(m, n)},({m},{n})->{_shapes(m, n)}")
-    def exchange(inverse, x, side, basis, slope, z, reached, going, A):
-        """Go on until a basic variable meets a bound, and exchange it for another, or end there."""
-        row, distance, speed = _leaving(x, slope)
-        whole = ~(reached + distance < 1.0)
-        on = where(whole, 1.0 - reached, distance)
-        x_1, reached_1 = x + on * slope, where(whole, 1.0, reached + distance)
-        T = _picked(row, inverse) @ A
-        column = _entering(T, z, where(speed < 0.0, -1.0, 1.0) * side)
-        ends = whole | (column < 0.0)
-        moves, changes = going > 0.0, (going > 0.0) & ~ends
-        new = _pivot(inverse, slope, z, T, row, column, A)
-        inverse, slope, z = (where(changes, a, old) for a, old in zip(new, (inverse, slope, z), strict=True))
-        gone, from_limit = _picked(row, basis), _picked(column, side) < 0.0
-        left = where(speed < 0.0, 1.0, -1.0)
-        side = array([_of(changes, j, column, 0.0, _of(changes, j, gone, left, old)) for j, old in enumerate(side)])
-        basis = array([_of(changes, i, row, column, old) for i, old in enumerate(basis)])
-        x = where(moves, x_1, x)
-        x = array([_of(changes, i, row, where(from_limit, 1.0, 0.0), old) for i, old in enumerate(x)])
-        return inverse, x, side, basis, slope, z, where(moves, reached_1, reached), where(changes, 1.0, 0.0)
-
-    return exchange
+@sized(lambda m, n: f"{_shapes(m, n)},({m},{n})->{_shapes(m, n)}")
+def _exchange(inverse, x, side, basis, slope, z, reached, going, A):
+    """Go on until a basic variable meets a bound, and exchange it for another, or end there."""
+    row, distance, speed = _leaving(x, slope)
+    whole = ~(reached + distance < 1.0)
+    on = where(whole, 1.0 - reached, distance)
+    x_1, reached_1 = x + on * slope, where(whole, 1.0, reached + distance)
+    T = _picked(row, inverse) @ A
+    column = _entering(T, z, where(speed < 0.0, -1.0, 1.0) * side)
+    ends = whole | (column < 0.0)
+    moves, changes = going > 0.0, (going > 0.0) & ~ends
+    new = _pivot(inverse, slope, z, T, row, column, A)
+    inverse, slope, z = (where(changes, a, old) for a, old in zip(new, (inverse, slope, z), strict=True))
+    gone, from_limit = _picked(row, basis), _picked(column, side) < 0.0
+    left = where(speed < 0.0, 1.0, -1.0)
+    side = array([_of(changes, j, column, 0.0, _of(changes, j, gone, left, old)) for j, old in enumerate(side)])
+    basis = array([_of(changes, i, row, column, old) for i, old in enumerate(basis)])
+    x = where(moves, x_1, x)
+    x = array([_of(changes, i, row, where(from_limit, 1.0, 0.0), old) for i, old in enumerate(x)])
+    return inverse, x, side, basis, slope, z, where(moves, reached_1, reached), where(changes, 1.0, 0.0)
 
 
 def _of(changes: Any, i: int, place: Any, new: Any, old: Any) -> Any:
@@ -199,17 +189,13 @@ def _pivot(inverse: Any, slope: Any, z: Any, T: Any, row: Any, column: Any, A: A
     return np.stack(rows), array(slopes), z
 
 
-@functools.cache
-def _end(m: int, n: int) -> Kernel:
-    @batched(f"({m}),({m}),({n}),({m}),({m}),({n}),(),()->({n}),()")
-    def end(b, x, side, basis, slope, z, reached, going):
-        """Return the fractions and how much is reached; NaN if b is not finite, or the climb has not ended."""
-        u = [where(one < 0.0, 1.0, 0.0) for one in side]
-        for place, value in zip(basis, x, strict=True):
-            fraction = minimum(maximum(value, 0.0), 1.0)
-            u = [where(place == float(j), fraction, old) for j, old in enumerate(u)]
-        total = sum(b[1:], b[0])
-        good = (total - total == 0.0) & (going == 0.0)
-        return where(good, array(u), math.nan), where(good, reached, math.nan)
-
-    return end
+@sized(lambda m, n: f"({m}),({m}),({n}),({m}),({m}),({n}),(),()->({n}),()")
+def _end(b, x, side, basis, slope, z, reached, going):
+    """Return the fractions and how much is reached; NaN if b is not finite, or the climb has not ended."""
+    u = [where(one < 0.0, 1.0, 0.0) for one in side]
+    for place, value in zip(basis, x, strict=True):
+        fraction = minimum(maximum(value, 0.0), 1.0)
+        u = [where(place == float(j), fraction, old) for j, old in enumerate(u)]
+    total = sum(b[1:], b[0])
+    good = (total - total == 0.0) & (going == 0.0)
+    return where(good, array(u), math.nan), where(good, reached, math.nan)

@@ -1,14 +1,26 @@
-"""Small non-negative least squares, one per trial, by Lawson and Hanson's active sets on the normal equations."""
+"""Small non-negative least squares, one per trial, by Lawson and Hanson's active sets on the normal equations.
 
-from __future__ import annotations
+Compiled by numba, as the loop ends by a trial's own data. A compiled function calls only functions of its own file,
+because numba's cache does not notice an edit in another one. Import it on first use: numba takes its time to load.
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-
-from gnc.controllers.compiled import compiled
+from numba import njit
 
 DEPENDENT = 1e-12  # squared sine: a column so near to the span of others depends on them
 FLAT = 1e-12  # of the largest gradient at zero: smaller ones are zero
 PATIENCE = 20  # rounds per column: as many as rows are taken; a trial that is still running by then is lost
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile without fast-math, division by zero giving infinity, and keep the code on disk if there is a place."""
+    try:
+        return njit(cache=True, error_model="numpy")(function)
+    except RuntimeError:  # neither the source's folder nor the user's can be written
+        return njit(error_model="numpy")(function)
 
 
 @compiled

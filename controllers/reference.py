@@ -10,8 +10,6 @@ that the acceleration of the origin is vdot_R + w_R x v_R. A law turns them into
 leading axes that broadcast with the trials'.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

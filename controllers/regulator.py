@@ -1,7 +1,5 @@
 """The law of a linear-quadratic design: u = u_R - K x, of attitude or of pose, steady or along a reference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,7 +34,6 @@ class _Regulator:
     delta: Array = cover.DELTA  # (...) of the hysteresis
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, K=check.finite("K", self.K, self._core()), delta=check.non_negative("delta", self.delta))
         if self.along and self.K.ndim < 3:
             raise InputError(f"K: expected steps as the first axis, got {self.K.shape}")
@@ -62,7 +59,6 @@ class AttitudeRegulator(_Regulator):
     J: Array  # (..., 3, 3) nominal [kg m^2]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         store(self, J=check.inertia("J", self.J))
 
@@ -86,7 +82,6 @@ class PoseRegulator(_Regulator):
     M: Array  # (..., 6, 6) nominal, about the body's reference point
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         store(self, M=check.inertia6("M", self.M))
 

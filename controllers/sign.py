@@ -1,6 +1,6 @@
 """Which of q and -q a law steers to: a sign with hysteresis, so that noise at half a turn cannot make it chatter."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,20 @@ from gnc.typing import Array
 
 DELTA = 0.2  # the other way is taken once it is shorter by 4 arcsin(0.2) = 46 deg: beyond noise, and no unwinding
 UNDECIDED = 0.0  # before the first command, which takes the shorter way
+
+
+class CoverMemory(NamedTuple):
+    """What a law remembers that has no other memory."""
+
+    sign: Array  # (...) which of q and -q it steers to; 0 before the first command
+
+
+class OnCover:
+    """A law with that memory."""
+
+    def start(self, leading_shape: tuple[int, ...] = ()) -> CoverMemory:
+        """Return the memory before the first command."""
+        return CoverMemory(start(leading_shape))
 
 
 def start(leading_shape: tuple[int, ...] = ()) -> Array:

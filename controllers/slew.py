@@ -1,7 +1,5 @@
 """Turning from one attitude to another within limits of its rate: about a single axis, or around the Sun."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -56,7 +54,6 @@ class Slew:
     smooth: bool = True
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, rate_limit=check.positive("rate_limit", self.rate_limit))
         store(self, acceleration_limit=check.positive("acceleration_limit", self.acceleration_limit))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from gnc.batch import Kernel, batched, where
+from gnc.batch import sized, where
 from gnc.errors import InputError
 from gnc.linalg import identity, solve3
 from gnc.models.parameters import each, store, unit_vectors
@@ -82,32 +81,20 @@ def _facets(axes: Array) -> tuple[Array, Array]:
     return np.stack(normals), np.stack(matrices)
 
 
-@functools.cache
-def _without(n: int) -> Kernel:
-    """Return the kernel of n wheels of which some are left out."""
-
-    @batched(f"({n}),(3),({n}),({n},3)->({n})")
-    def without(u, tau_B, out, axes_B):
-        """Return u where none is left out, else W A (A^T W A + tiny)^-1 tau; a direction that is lost gives little."""
-        W = 1.0 - out
-        A = axes_B * W.reshape(n, 1)
-        others = A @ solve3(A.T @ axes_B + LOST * identity(3), tau_B)
-        return where(sum(out[1:], out[0]) > 0.0, others, u)
-
-    return without
+@sized(lambda n: f"({n}),(3),({n}),({n},3)->({n})")
+def _without(u, tau_B, out, axes_B, *, n):
+    """Return u where none is left out, else W A (A^T W A + tiny)^-1 tau; a direction that is lost gives little."""
+    W = 1.0 - out
+    A = axes_B * W.reshape(n, 1)
+    others = A @ solve3(A.T @ axes_B + LOST * identity(3), tau_B)
+    return where(sum(out[1:], out[0]) > 0.0, others, u)
 
 
-@functools.cache
-def _share(facets: int, n: int) -> Kernel:
-    """Return the kernel of n wheels."""
-
-    @batched(f"(3),({facets},3),({facets},{n},3)->({n})")
-    def share(tau_B, normals, matrices):
-        """Return the commands, by the matrix of the facet that tau points to."""
-        best, matrix = abs(normals[0] @ tau_B), matrices[0]
-        for normal, other in zip(normals[1:], matrices[1:], strict=True):
-            size = abs(normal @ tau_B)
-            matrix, best = where(size > best, other, matrix), where(size > best, size, best)
-        return matrix @ tau_B
-
-    return share
+@sized(lambda facets, n: f"(3),({facets},3),({facets},{n},3)->({n})")
+def _share(tau_B, normals, matrices):
+    """Return the commands, by the matrix of the facet that tau points to."""
+    best, matrix = abs(normals[0] @ tau_B), matrices[0]
+    for normal, other in zip(normals[1:], matrices[1:], strict=True):
+        size = abs(normal @ tau_B)
+        matrix, best = where(size > best, other, matrix), where(size > best, size, best)
+    return matrix @ tau_B

@@ -31,7 +31,7 @@ MEKF, DQEKF, OWN = (
     "gnc.estimators.dqekf.DqEkf",
     "gnc.estimators.kernel_process.KernelProcess",
 )
-FIELD, TREE = "gnc.estimators.field_process.FieldProcess", "gnc.estimators.tree_process.TreeProcess"
+FIELD, TREE = "gnc.estimators.kernel_process.FieldProcess", "gnc.estimators.tree_process.TreeProcess"
 USES: dict[str, Use] = {
     "vi2": Use("gnc.integrators.qvi.step_jacobian", (MEKF,), ("tumble-capture",), ("qvi/fig1", "qvi/fig3", "qvi/fig7")),
     "vi4": Use("gnc.integrators.qvi.step4_jacobian", (MEKF,), ("pointing", "attitude-only"), ("qvi/fig1",)),
@@ -50,9 +50,7 @@ USES: dict[str, Use] = {
     ),
     "lgvi4": Use("gnc.integrators.potential.integrator", (OWN,), (), ("lgvi/fig3",)),
     "dqvi2": Use("gnc.integrators.dqvi.step_jacobian", (DQEKF,), ("separation",), ("dqvi/fig3", "dqvi/added-mass")),
-    "dqvi4": Use(
-        "gnc.integrators.dqvi_composition.step4_jacobian", (DQEKF,), ("rendezvous", "docking"), ("dqvi/fig3",)
-    ),
+    "dqvi4": Use("gnc.integrators.dqvi.step4_jacobian", (DQEKF,), ("rendezvous", "docking"), ("dqvi/fig3",)),
     "quat-rk4": Use("", (FIELD,), (), ("dqvi/fig3", "dqvi/run-time")),
     "euler-rk4": Use("", (), (), ("dqvi/fig3", "dqvi/run-time")),
     "tree2": Use("gnc.models.multibody.variational_jacobian.of_move", (TREE,), ("servicing",), ("dqmb/variational",)),

@@ -1,8 +1,5 @@
 """All extra states of a filter together: what they add to torque, inertia and readings, and by which derivatives."""
 
-from __future__ import annotations
-
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from gnc import lie
-from gnc.batch import Kernel, batched
+from gnc.batch import Kernel, sized
 from gnc.errors import InputError
-from gnc.estimators.extra_states import ExtraState, Kick
-from gnc.estimators.inertia_states import FORMS, Inertia, momentum_slope, sensitivity
+from gnc.estimators.extra_states import FORMS, ExtraState, Inertia, Kick, momentum_slope, sensitivity
 from gnc.linalg import array, skew
 from gnc.models.parameters import store
+from gnc.models.sensors.direction import UnitDirection
 from gnc.models.sensors.interface import Prediction
-from gnc.models.sensors.unit_direction import UnitDirection
 
 Array = Any
 
@@ -171,18 +167,14 @@ class Augmentation:
         return wide
 
 
-@functools.cache
-def _tilted(n: int, size: int) -> Kernel:
-    @batched(f"(3),(3,{n}),({size}),(3)->(3),(3,{n}),(3,{size})")
-    def tilted(z, H, tilt, bias):
-        """Return z and H of a sensor that is turned, and perhaps uneven, and the derivative of z by both."""
-        D, seen = lie.so3_exp(-tilt[:3]), z - bias
-        slope = skew(D @ seen) @ lie.so3_right_jacobian(tilt[:3])
-        if size == 9:
-            x, y, z_ = seen
-            by_even = array([[x, 0.0, 0.0, y, z_, 0.0], [0.0, y, 0.0, x, 0.0, z_], [0.0, 0.0, z_, 0.0, x, y]])
-            a, b, c, d, e, f = tilt[3:]
-            D, slope = D + array([[a, d, e], [d, b, f], [e, f, c]]), np.concatenate([slope, by_even], axis=1)
-        return D @ seen + bias, D @ H, slope
-
-    return tilted
+@sized(lambda n, size: f"(3),(3,{n}),({size}),(3)->(3),(3,{n}),(3,{size})")
+def _tilted(z, H, tilt, bias, *, size):
+    """Return z and H of a sensor that is turned, and perhaps uneven, and the derivative of z by both."""
+    D, seen = lie.so3_exp(-tilt[:3]), z - bias
+    slope = skew(D @ seen) @ lie.so3_right_jacobian(tilt[:3])
+    if size == 9:
+        x, y, z_ = seen
+        by_even = array([[x, 0.0, 0.0, y, z_, 0.0], [0.0, y, 0.0, x, 0.0, z_], [0.0, 0.0, z_, 0.0, x, y]])
+        a, b, c, d, e, f = tilt[3:]
+        D, slope = D + array([[a, d, e], [d, b, f], [e, f, c]]), np.concatenate([slope, by_even], axis=1)
+    return D @ seen + bias, D @ H, slope

@@ -9,8 +9,6 @@ A chart is the tuple of the parts of a state, in its order; its error state has 
 makes the exact Jacobian of any kernel between two charts: what a user writes is the kernel alone.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Sequence

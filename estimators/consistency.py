@@ -14,14 +14,11 @@ over trials and time, is too wide rather than too narrow.
 Source: Bar-Shalom, Li and Kirubarajan, "Estimation with Applications to Tracking and Navigation", section 5.4.
 """
 
-from __future__ import annotations
-
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import Kernel, batched
+from gnc.batch import sized
 from gnc.linalg import array
 
 Array = Any
@@ -45,31 +42,23 @@ class Whiteness(NamedTuple):
     band: Band
 
 
-@functools.cache
-def _whiten(n: int) -> Kernel:
-    @batched(f"({n}),({n},{n})->({n})")
-    def whiten(e, C):
-        """Return L^-1 e of C = L L^T, row by row."""
-        L = [[0.0] * n for _ in range(n)]
-        white: list[Any] = [0.0] * n
-        for i in range(n):
-            for j in range(i):
-                L[i][j] = (C[i, j] - sum((L[i][k] * L[j][k] for k in range(j)), 0.0)) / L[j][j]
-            L[i][i] = np.sqrt(C[i, i] - sum((L[i][k] * L[i][k] for k in range(i)), 0.0))
-            white[i] = (e[i] - sum((L[i][k] * white[k] for k in range(i)), 0.0)) / L[i][i]
-        return array(white)
-
-    return whiten
+@sized(lambda n: f"({n}),({n},{n})->({n})")
+def _whiten(e, C, *, n):
+    """Return L^-1 e of C = L L^T, row by row."""
+    L = [[0.0] * n for _ in range(n)]
+    white: list[Any] = [0.0] * n
+    for i in range(n):
+        for j in range(i):
+            L[i][j] = (C[i, j] - sum((L[i][k] * L[j][k] for k in range(j)), 0.0)) / L[j][j]
+        L[i][i] = np.sqrt(C[i, i] - sum((L[i][k] * L[i][k] for k in range(i)), 0.0))
+        white[i] = (e[i] - sum((L[i][k] * white[k] for k in range(i)), 0.0)) / L[i][i]
+    return array(white)
 
 
-@functools.cache
-def _nees(n: int) -> Kernel:
-    @batched(f"({n}),({n},{n})->()")
-    def nees(e, C):
-        white = _whiten(n)(e, C)
-        return white @ white
-
-    return nees
+@sized(lambda n: f"({n}),({n},{n})->()")
+def _nees(e, C, *, n):
+    white = _whiten(n)(e, C)
+    return white @ white
 
 
 def whitened(e: Array, C: Array) -> Array:

@@ -10,8 +10,6 @@ Source: Tichavsky, Muravchik and Nehorai, IEEE Trans. Signal Processing 46 (1998
 Control 24 (1979) 343, for no process noise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

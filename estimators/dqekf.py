@@ -28,18 +28,15 @@ import numpy as np
 
 from gnc import check, dual_quaternion, spatial
 from gnc.errors import InputError
-from gnc.estimators import conserved_pose, pose_motion
+from gnc.estimators import conserved_chart, pose_motion
 from gnc.estimators.augmentation import Augmentation
-from gnc.estimators.corrections import Space
-from gnc.estimators.dqekf_kernels import pose_space, propagation_kernel
-from gnc.estimators.extra_states import ExtraState
+from gnc.estimators.corrections import Space, watch_size
+from gnc.estimators.extra_states import ExtraState, Inertia
 from gnc.estimators.group_filter import MOST, GroupFilter, Readings, Ways
-from gnc.estimators.inertia_states import Inertia
 from gnc.estimators.kalman import Innovation, propagate_kernel
-from gnc.estimators.pose_belief import PoseBelief
-from gnc.estimators.pose_inertia import deviated, inertia_slope
-from gnc.estimators.recovery import watch_size
-from gnc.estimators.wrench_noise import NOTHING, wrench_noise
+from gnc.estimators.pose_belief import PoseBelief, pose_space, propagation_kernel
+from gnc.estimators.pose_motion import deviated, inertia_slope
+from gnc.estimators.process_noise import NO_WRENCH_NOISE, wrench_noise
 from gnc.models.parameters import store
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Prediction
@@ -60,7 +57,6 @@ class DqEkf(GroupFilter):
     _extra: Augmentation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         psd = np.asarray(self.wrench_psd, float)
         psd = check.covariance("wrench_psd", psd[..., None] * np.eye(6) if psd.ndim < 2 else psd, 6)
@@ -108,7 +104,7 @@ class DqEkf(GroupFilter):
         C = belief.C[..., :12, :12]
         if self.chart == "conserved" and self._unknown is None:
             given = self.inertia(belief), truth.dq_IB, truth.chi_B
-            return conserved_pose.conserved_error(belief.dq_IB, belief.chi_B, C, *given), C
+            return conserved_chart.pose_conserved_error(belief.dq_IB, belief.chi_B, C, *given), C
         xi = dual_quaternion.log(dual_quaternion.mul(dual_quaternion.conj(belief.dq_IB), truth.dq_IB))
         return np.concatenate([xi, truth.chi_B - belief.chi_B], axis=-1), C
 
@@ -167,7 +163,7 @@ class DqEkf(GroupFilter):
 
     def _noise(self, chi_B: Array, chi_next: Array, wrench_B: Array | None, M: Array, h: Array) -> Array:
         if not self.noisy:
-            return NOTHING
+            return NO_WRENCH_NOISE
         wrench_B = pose_motion.FREE if wrench_B is None else wrench_B
         return wrench_noise(chi_B, chi_next, wrench_B, M, self.wrench_psd, h)
 
@@ -196,7 +192,7 @@ class DqEkf(GroupFilter):
     # What the state is, for `GroupFilter`
 
     @property
-    def _unknown(self) -> conserved_pose.Unknown:
+    def _unknown(self) -> conserved_chart.Unknown:
         """Where the inertia is among the extra states."""
         for extra, part, _ in self._extra.each(np.zeros(self._extra.size)):
             if isinstance(extra, Inertia):

@@ -1,4 +1,4 @@
-"""What a filter can estimate beside attitude and rate: torques, a dipole, biases; `inertia_states` adds the inertia.
+"""What a filter can estimate beside attitude and rate: torques, a dipole, biases, the inertia.
 
 Each is a parameter that is constant or wanders: white noise of power spectral density `walk` drives it. It says how it
 acts, by one of five answers:
@@ -10,9 +10,17 @@ acts, by one of five answers:
     is_tilt_of(sensor)                turns the vector that the sensor reads, by how it is mounted askew
 
 A user's own state is a subclass with one of these answers.
-"""
 
-from __future__ import annotations
+The inertia among the states of a filter, with the exact derivative of the step.
+
+J = J_nominal + dJ, dJ by six numbers, or by five that keep its trace: a free tumble without wheels or known torque is
+the same for J and 2 J, so that only ratios can be seen. In one drift of QVI from a given momentum dJ w acts as a change
+of the wheels' momentum does:
+
+    dw = -(dP_k/dw)^-1 (s 1 + [phi]) dJ w,     da = h (s 1 + phi phi^T/s - [phi]) dw,     dP_{k+1} = [P_{k+1}] da
+
+Drifts, kicks, stages and substeps are chained as the step itself is, D' = F D + D_stage. Source: QVI eqs. (37), (38).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +28,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc import quaternion
-from gnc.batch import batched
-from gnc.linalg import cross, skew
+from gnc import check, quaternion
+from gnc.batch import batched, sized
+from gnc.integrators.qvi import slope, solve, turn_slope
+from gnc.linalg import array, block, cross, identity, inv3, skew, solve3, zeros
 from gnc.models.parameters import each, store
 from gnc.models.sensors import FineSunSensor, Magnetometer, UnitDirection, VectorSensor
+from gnc.quaternion import conj, to_matrix
 
 Array = Any
+
 
 STEP = 1e-6  # of a difference
 VECTORS = FineSunSensor, Magnetometer, UnitDirection, VectorSensor  # sensors that may be askew
@@ -50,7 +61,6 @@ class ExtraState:
     walk: Array = 0.0  # (..., size) or a number: power spectral density of the random walk [unit^2/s]
 
     def __post_init__(self) -> None:
-        """Validate once."""
         store(self, walk=each("walk", self.walk, self.size, "non-negative"))
 
     def steady_torque(self, value: Array) -> Array | None:
@@ -167,3 +177,74 @@ def _dipole_torque(q_IB, m_B, B_I):
     """Return m x b and its derivatives; turning the body by a changes b = R^T B_I by b x a."""
     b_B = quaternion.inverse_rotate(q_IB, B_I)
     return cross(m_B, b_B), skew(m_B) @ skew(b_B), -skew(b_B)
+
+
+FORMS = {  # xx, yy, zz, xy, xz, yz of dJ from the numbers of each form
+    "full": np.eye(6),
+    "ratios": np.array(
+        [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [-1, -1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]], float
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inertia(ExtraState):
+    """Deviation of the inertia from the filter's J [kg m^2]: xx, yy, zz, xy, xz, yz; in ratios zz is -(xx + yy)."""
+
+    name: str = "inertia"
+    form: str = "full"
+
+    def __post_init__(self) -> None:
+        """Validate once; the size follows from the form."""
+        check.one_of("form", self.form, tuple(FORMS))
+        store(self, size=FORMS[self.form].shape[1])
+        super().__post_init__()
+
+    def inertia(self, value: Array) -> Array:
+        """Return dJ."""
+        return _deviation(self.form)(value)
+
+    def inertia_slope(self, value: Array) -> Array:
+        """Return the derivative of the six numbers of dJ."""
+        return FORMS[self.form]
+
+
+@sized(lambda form: f"({FORMS[form].shape[1]})->(3,3)")
+def _deviation(value, *, form):
+    """Return dJ of its numbers."""
+    xx, yy, zz, xy, xz, yz = array(FORMS[form].tolist()) @ value
+    return array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def change(w, form):
+    """Return N with dJ w = N value."""
+    x, y, z = w
+    return array([[x, 0.0, 0.0, y, z, 0.0], [0.0, y, 0.0, x, 0.0, z], [0.0, 0.0, z, 0.0, x, y]]) @ array(
+        FORMS[form].tolist()
+    )
+
+
+@sized(lambda form: f"(3)->(3,{FORMS[form].shape[1]})")
+def momentum_slope(w_B, *, form):
+    """Return the kernel w_B -> N, the derivative of J w with respect to the numbers of the form."""
+    return change(w_B, form)
+
+
+def _stage(P_B, D, tau_B, J, rho_B, h, form):
+    """Return momentum and D after half a kick, a drift and half a kick."""
+    P_B = P_B + (0.5 * h) * tau_B
+    phi, s, v = solve(P_B, J, rho_B, h)
+    P_next = P_B - 2.0 * cross(phi, v)
+    C = to_matrix(conj(array([s, *phi])))
+    B = turn_slope(phi, s) @ (h * inv3(slope(phi, s, v, J, h)))
+    A = -B @ (s * identity(3) + skew(phi)) @ change(solve3(J, v - rho_B), form)
+    F = block([[C, B], [zeros(3, 3), C + skew(P_next) @ B]])
+    return P_next + (0.5 * h) * tau_B, F @ D + np.concatenate([A, skew(P_next) @ A])
+
+
+@sized(lambda stages, form: f"(3),(6,{FORMS[form].shape[1]}),(3),(3,3),(3),()->(3),(6,{FORMS[form].shape[1]})")
+def sensitivity(P_B, D, tau_B, J, rho_B, h, *, stages, form):
+    """Return the kernel P, D, tau, J, rho, h -> P, D of a composed step, D = d(a, dP)/d value; made to be repeated."""
+    for c in stages:
+        P_B, D = _stage(P_B, D, tau_B, J, rho_B, c * h, form)
+    return P_B, D

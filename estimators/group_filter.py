@@ -7,8 +7,6 @@ usual filter; where what is left to correct turns the body by |s_a|^2 > 0.02 sig
 sensor's error), it linearises again where the measurements lead to (equations: `corrections`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -82,7 +80,7 @@ def limits_of(probability: float, m: int, recovery: tuple[float, ...]) -> Array:
 class GroupFilter:
     """Gate and recovery of a filter; what its state is, the methods at the end say.
 
-    Recovery: when refusals that do not contradict other sensors have lasted for `patience_s` (see `recovery`), the
+    Recovery: when refusals that do not contradict other sensors have lasted for `patience_s` (see `corrections`), the
     covariance of all but the extra states is multiplied by `inflation`, but to no more than `widest`, again and again
     until they are let in; `recoveries` of the belief counts that.
     """
@@ -97,7 +95,6 @@ class GroupFilter:
     CHARTS: ClassVar[tuple[str, ...]] = ("usual", "conserved")
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         between("gate_probability", self.gate_probability, 0.0, 1.0)
         check.one_of("chart", self.chart, self.CHARTS)
         for name in ("patience_s", "inflation", "widest"):

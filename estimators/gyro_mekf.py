@@ -12,9 +12,6 @@ Source: Lefferts, Markley and Shuster, J. Guidance, Control, and Dynamics 5 (198
 Control 1 (1978) 282 for the process noise.
 """
 
-from __future__ import annotations
-
-import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, lie, quaternion
-from gnc.batch import Kernel, batched, maximum, where
+from gnc.batch import batched, maximum, sized, where
 from gnc.errors import InputError
 from gnc.estimators.augmentation import Augmentation
+from gnc.estimators.corrections import FORGIVEN
 from gnc.estimators.extra_states import SensorBias
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
-from gnc.estimators.recovery import FORGIVEN
 from gnc.linalg import block, identity, inv3, zeros
 from gnc.models.parameters import between
 from gnc.models.sensors import Gyro, Measurement, Prediction
@@ -75,7 +72,6 @@ class GyroMekf:
     _extra: Augmentation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         object.__setattr__(self, "_extra", Augmentation(tuple(self.extras)))
         check.non_negative("coast_sigma", self.coast_sigma)
         between("gate_probability", self.gate_probability, 0.0, 1.0)
@@ -176,51 +172,36 @@ def _transition(n, w_B, D_inverse, h):
     return Phi
 
 
-@functools.cache
-def _transition_kernel(n: int) -> Kernel:
+@sized(lambda n: f"(3),(3,3),()->({n},{n})")
+def _transition_kernel(w_B, D_SB, h, *, n):
     """Return the kernel of `transition` for n errors."""
-
-    @batched(f"(3),(3,3),()->({n},{n})")
-    def transition(w_B, D_SB, h):
-        return _transition(n, w_B, inv3(D_SB), h)
-
-    return transition
+    return _transition(n, w_B, inv3(D_SB), h)
 
 
-@functools.cache
-def _predict_kernel(n: int) -> Kernel:
+@sized(lambda n: f"(4),(3),({n},{n}),(3),(),(3),(3,3),(),(),({n}),(),()->(4),(3),({n},{n})")
+def _predict_kernel(q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, walk, coast_sigma, h, *, n):
     """Return the kernel of `predict` for n errors."""
-
-    @batched(f"(4),(3),({n},{n}),(3),(),(3),(3,3),(),(),({n}),(),()->(4),(3),({n},{n})")
-    def predict(q_IB, w_before, C, z, valid, bias, D_SB, arw, bias_walk, walk, coast_sigma, h):
-        D_inverse = inv3(D_SB)
-        w_B = where(valid > 0.0, D_inverse @ (z - bias), w_before)
-        Phi, Q = _transition(n, w_B, D_inverse, h), zeros(n, n)
-        for i in range(6, n):
-            Q[i, i] = walk[i] * h
-        Q[:6, :6] = _noise(w_B, D_inverse, h, arw, bias_walk)
-        Q[:3, :3] = Q[:3, :3] + where(valid > 0.0, 0.0, (coast_sigma * h) ** 2) * identity(3)
-        return quaternion.mul(q_IB, quaternion.exp(h * w_B)), w_B, symmetric_product(Phi, C) + Q
-
-    return predict
+    D_inverse = inv3(D_SB)
+    w_B = where(valid > 0.0, D_inverse @ (z - bias), w_before)
+    Phi, Q = _transition(n, w_B, D_inverse, h), zeros(n, n)
+    for i in range(6, n):
+        Q[i, i] = walk[i] * h
+    Q[:6, :6] = _noise(w_B, D_inverse, h, arw, bias_walk)
+    Q[:3, :3] = Q[:3, :3] + where(valid > 0.0, 0.0, (coast_sigma * h) ** 2) * identity(3)
+    return quaternion.mul(q_IB, quaternion.exp(h * w_B)), w_B, symmetric_product(Phi, C) + Q
 
 
-@functools.cache
-def _correct_kernel(n: int) -> Kernel:
+@sized(lambda n: f"(4),(3),(3),({n},{n}),({n}),(3,3)->(4),(3),(3),({n},{n})")
+def _correct_kernel(q_IB, w_B, bias, C, d, D_SB, *, n):
     """Return the kernel that applies a correction d of n errors, and refers the covariance to the new attitude.
 
     q <- q exp(a/2), and what is left of the error is Jr(a) times it. Source: Markley, "Attitude Error Representations
     for Kalman Filtering", J. Guidance, Control, and Dynamics 26 (2003) 311.
     """
-
-    @batched(f"(4),(3),(3),({n},{n}),({n}),(3,3)->(4),(3),(3),({n},{n})")
-    def correct(q_IB, w_B, bias, C, d, D_SB):
-        reset = identity(n)
-        reset[:3, :3] = lie.so3_right_jacobian(d[:3])
-        q_IB = quaternion.normalize(quaternion.mul(q_IB, quaternion.exp(d[:3])))
-        return q_IB, w_B - inv3(D_SB) @ d[3:6], bias + d[3:6], symmetric_product(reset, C)
-
-    return correct
+    reset = identity(n)
+    reset[:3, :3] = lie.so3_right_jacobian(d[:3])
+    q_IB = quaternion.normalize(quaternion.mul(q_IB, quaternion.exp(d[:3])))
+    return q_IB, w_B - inv3(D_SB) @ d[3:6], bias + d[3:6], symmetric_product(reset, C)
 
 
 @batched("(),()->()")
@@ -229,16 +210,11 @@ def _limit(rejected, limit):
     return where(rejected < 0.0, np.inf, limit)
 
 
-@functools.cache
-def _watch_kernel(n: int) -> Kernel:
+@sized(lambda n: f"({n},{n}),(),(),(),(),(),(),({n})->({n},{n}),(),()")
+def _watch_kernel(C, rejected, recoveries, used, valid, patience, inflation, largest, *, n):
     """Return the kernel that counts rejections, and lets the covariance of n errors grow after too many."""
-
-    @batched(f"({n},{n}),(),(),(),(),(),(),({n})->({n},{n}),(),()")
-    def watch(C, rejected, recoveries, used, valid, patience, inflation, largest):
-        forgiven = where(rejected < 0.0, rejected + 1.0, maximum(rejected - FORGIVEN, 0.0))
-        counted = where(used > 0.0, forgiven, rejected + valid)
-        doubt = counted >= patience
-        grown = where(doubt, grow_kernel(n)(C, inflation, largest), C)
-        return grown, where(doubt, -patience, counted), recoveries + where(doubt, 1.0, 0.0)
-
-    return watch
+    forgiven = where(rejected < 0.0, rejected + 1.0, maximum(rejected - FORGIVEN, 0.0))
+    counted = where(used > 0.0, forgiven, rejected + valid)
+    doubt = counted >= patience
+    grown = where(doubt, grow_kernel(n)(C, inflation, largest), C)
+    return grown, where(doubt, -patience, counted), recoveries + where(doubt, 1.0, 0.0)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnc.estimators.imu_algebra import backward, compiled, in_body, matrix, transpose, turn
-from gnc.estimators.imu_layout import SHOWN, B, N
+from gnc.estimators.imu_layout import GONE, HI, SHOWN, B, N
 
 
 @compiled
@@ -81,6 +81,12 @@ def go_back(trace, lam, Lam, dx, W, told):
         gain(trace.P[b], lam, Lam, dx, W)
         add_told(told, trace.row[b], W)
         for u in range(trace.first[b + 1] - 1, trace.first[b] - 1, -1):
+            if trace.ys[u, 1] == GONE:
+                for i in range(HI, N):
+                    lam[i] = 0.0
+                    for j in range(N):
+                        Lam[i, j] = Lam[j, i] = 0.0
+                continue
             unlearn(lam, Lam, trace.h[u], trace.k[u], trace.ys[u, 0], trace.ys[u, 1])
         backward(lam.reshape(N, 1), trace.SR[b], trace.SF[b], trace.c[b])
         backward(Lam, trace.SR[b], trace.SF[b], trace.c[b])

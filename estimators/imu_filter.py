@@ -9,7 +9,7 @@ on the body or in the room, and not a rotation. Noises come from the log's own r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,9 @@ from gnc.typing import Array
 LONGEST_BLOCK_S = 0.035  # between two steps of the covariance where no magnetometer asks for more
 LEAST_MAG_S = 0.01  # a magnetometer has no more to tell than at 100 Hz, since the field itself is rough
 GAP_S = 0.5  # a step that is longer is a gap
+RESTLESS, FREE_WALK = 0.1, float(np.radians(0.03))  # share of rest; [rad/s/sqrt(s)] where a walk is looked for
+WALK_S, WALK_WHOLE_S, WALK_STEPS = 10.0, 600.0, 5  # over which a bias walks, in which that is seen, how often at least
+NORMAL = 0.455  # median of the square of a normal number of variance 1
 LOST, IDLE = 0.5, 0.1  # [rad] that a body may have turned unseen to be aligned anew, at its rate or [rad/s] at least
 
 
@@ -70,7 +73,9 @@ class ImuFilter:
         mag_step = max(self.noise.white_steps * self.dt, LEAST_MAG_S)
         given = dict(gyro=self.noise.gyro, acc=self.noise.acc, mag=self.noise.mag * self.scale, dt=self.dt)
         given |= dict(block=max(LONGEST_BLOCK_S, self.dt), mag_step=mag_step, gap=max(GAP_S, 5.0 * self.dt))
-        return Settings(**given, **self.constants)
+        if self.noise.bias_walk is not None:
+            given["q_bias"] = self.noise.bias_walk
+        return Settings(**(given | dict(self.constants)))
 
 
 def _innovations(n: int) -> dict[str, Array]:
@@ -93,6 +98,23 @@ def surveyed(rows: Array, dt: float, chunk: int = 16384) -> ImuNoise:
         part = np.asarray(rows[start : start + chunk], float)
         survey.add(part[:, 1:4], part[:, 4:7], part[:, 7:10])
     return survey.noise()
+
+
+def walking(imu: ImuFilter, rows: Array) -> ImuNoise:
+    """Return the noises with the walk q of a bias that no rest shows, as estimates free to walk show it.
+
+    median d^2 = 0.455 q^2 T, d by how much the bias of an axis changes over T; a filter that holds a drifting bias for
+    constant does not see that it drifts, as it takes the field for a magnet's.
+    """
+    if imu.noise.rest_share >= RESTLESS or not np.isfinite(imu.noise.gyro):
+        return imu.noise
+    free = replace(imu, noise=replace(imu.noise, bias_walk=FREE_WALK))
+    bias = np.concatenate([told.bias for _, _, told in passed(free, rows[: int(WALK_WHOLE_S / imu.dt)])])
+    d = np.diff(bias[:: max(int(WALK_S / imu.dt), 1)][1:], axis=0)
+    if len(d) < WALK_STEPS:
+        return imu.noise
+    walk = float(np.sqrt(np.median(d * d) / NORMAL / WALK_S))
+    return replace(imu.noise, bias_walk=max(walk, imu.settings.q_bias))
 
 
 class Chunk(NamedTuple):

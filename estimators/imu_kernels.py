@@ -22,6 +22,7 @@ from gnc.estimators.imu_layout import (
     MOVING,
     POS,
     RATE2,
+    RESTED,
     RF,
     SHOWN,
     TH,
@@ -76,7 +77,7 @@ def strapdown(state, w, acc, dt, turns, R):
 
 
 @compiled
-def propagate(state, s, trace):
+def propagate(state, s, rests, trace):
     """Move the covariance over the block, and begin a new one."""
     x, P, m, T = state.x, state.P, state.m, state.m[ELAPSED]
     c = np.empty(3)
@@ -91,13 +92,17 @@ def propagate(state, s, trace):
     transpose(P)
     forward(P, state.SR, state.SF, c)
     moving = m[MOVING] * T / s.t_move
+    shifted = s.shift**2 if rests != (m[RESTED] > 0.0) else 0.0
+    magnet = 0.0
+    for i in range(HI, N):
+        magnet += x[i] ** 2
     for i in range(3):
         x[D + i] *= c[1]
         x[E + i] *= c[2]
         P[TH + i, TH + i] += s.gyro**2 * s.dt * T + s.k_rate**2 * m[RATE2]
-        P[B + i, B + i] += s.q_bias**2 * T
+        P[B + i, B + i] += s.q_bias**2 * T + shifted
         P[D + i, D + i] += (1.0 - c[1] ** 2) * s.sigma_d**2
-        P[HI + i, HI + i] += moving * (1.0 - s.share_e)
+        P[HI + i, HI + i] += moving * (1.0 - s.share_e) + s.loose**2 * T * magnet
         P[E + i, E + i] += moving * s.share_e
         for j in range(3):
             state.SR[i, j] = state.SF[i, j] = 0.0
@@ -105,6 +110,7 @@ def propagate(state, s, trace):
         P[V + i, V + i] += s.acc**2 * s.dt * T
     m[MOVING] *= exp(-T / s.t_move)
     m[ELAPSED] = m[RATE2] = 0.0
+    m[RESTED] = 1.0 if rests else 0.0
     return T
 
 
@@ -236,7 +242,7 @@ def run(state, s, samples, with_field, final, told, trace):
         jolt(state, s, samples.gyro[k], samples.acc[k], dt)
         sees = with_field and not np.isnan(samples.mag[k, 0]) and t - m[LAST_MAG] > s.mag_step - 0.5 * s.dt
         if sees or m[ELAPSED] > s.block - 0.5 * s.dt or (final and k == last):
-            T = propagate(state, s, trace)
+            T = propagate(state, s, samples.rest[k], trace)
             know(state, s, T, samples.gyro[k], samples.rest[k], trace)
             if sees:
                 magnetic(state, s, T, samples.gyro[k], samples.mag[k], told, k, trace)

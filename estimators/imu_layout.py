@@ -12,12 +12,13 @@ import numpy as np
 
 TH, B, V, POS, BA, RF, D, TAU, HI, E, N = 0, 3, 6, 8, 10, 13, 15, 18, 19, 22, 25
 SHOWN = 6  # states whose covariance is told: attitude and gyro bias
-MOST_UPDATES = 13  # of one number each, in one block
+MOST_UPDATES = 11  # of one number each, in one block
+GONE = -1.0  # in the place of an update's variance: the magnets are closed
 FIELD = 50.0  # strength to which the log's field is scaled inside: about that of the Earth [uT]
 UNEXPLAINED = 50.0  # NIS without magnets before any is seen
 # Memory beside the state
 NIS_MEAN, NIS_BACK, OPEN, MOVING, ELAPSED, RATE2, LAST_MAG, LAST_T, AWAY, COUNT = range(10)
-LAST_GYRO, LAST_ACC, ACC_BEFORE, MEMORY = 10, 13, 16, 19  # three numbers each: samples before
+LAST_GYRO, LAST_ACC, ACC_BEFORE, RESTED, MEMORY = 10, 13, 16, 19, 20  # three numbers each: samples before
 
 
 class Settings(NamedTuple):
@@ -51,6 +52,8 @@ class Settings(NamedTuple):
     sigma_zru: float = float(np.radians(0.1))  # [rad/s] zero rate at rest
     sigma_zv: float = 0.02  # [m/s]
     rest_step: float = 0.035  # [s] over which a zero rate or velocity counts as one measurement
+    shift: float = 0.0  # [rad/s] by which a bias in motion is another than at rest
+    loose: float = 0.0  # [1/sqrt(s)] by which an open magnet changes, as a share of it
 
 
 class State(NamedTuple):
@@ -101,5 +104,5 @@ class Trace(NamedTuple):
     P: Any  # (blocks, 6, N) after all updates
     h: Any  # (updates, N)
     k: Any
-    ys: Any  # (updates, 2) residual, its variance
+    ys: Any  # (updates, 2) residual, its variance or GONE
     n: Any  # (2,) blocks, updates

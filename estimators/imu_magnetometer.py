@@ -10,6 +10,7 @@ import numpy as np
 from gnc.estimators.imu_algebra import clear, compiled, correct, fit, matrix
 from gnc.estimators.imu_layout import (
     COUNT,
+    GONE,
     HI,
     MOVING,
     NIS_BACK,
@@ -25,7 +26,6 @@ from gnc.estimators.imu_layout import (
 )  # fmt: skip
 
 NIS_CAP = 50.0  # largest NIS in a mean
-CLOSED = 1e-4  # variance of a closed magnet
 
 
 @compiled
@@ -76,6 +76,21 @@ def explained(state, s, T, H, y, r):
 
 
 @compiled
+def forget(state, trace):
+    """Close the magnets: they are gone, which says nothing of what they were, nor of the attitude meanwhile."""
+    for i in range(HI, N):
+        state.x[i] = 0.0
+        for j in range(N):
+            state.P[i, j] = state.P[j, i] = 0.0
+    if len(trace.row):
+        at = trace.n[1]
+        for i in range(N):
+            trace.h[at, i] = trace.k[at, i] = 0.0
+        trace.ys[at, 0], trace.ys[at, 1] = 0.0, GONE
+        trace.n[1] += 1
+
+
+@compiled
 def magnetic(state, s, T, w_measured, mag, told, row, trace):
     """Use a magnetometer sample: as attitude, or, where it contradicts, as a magnet that comes or goes."""
     H, y, variance, m = np.empty((6, N)), np.empty(6), np.empty(6), state.m
@@ -95,11 +110,8 @@ def magnetic(state, s, T, w_measured, mag, told, row, trace):
             state.P[E + i, E + i] += square / 3.0 * s.share_e
         m[MOVING], m[OPEN] = max(m[MOVING], square / 3.0), 1.0
         m[NIS_MEAN] = 3.0 if m[NIS_MEAN] > s.gate_mean else m[NIS_MEAN]
-    if not explained(state, s, T, H[:3], y, r):
-        correct(state, H, y, variance, 3, trace)
-        return
-    m[OPEN], m[NIS_BACK], m[NIS_MEAN], m[MOVING] = 0.0, UNEXPLAINED, 3.0, 0.0
-    clear(H)
-    for i in range(6):
-        H[i, HI + i], y[i], variance[i] = 1.0, -state.x[HI + i], CLOSED
-    correct(state, H, y, variance, 6, trace)
+    if explained(state, s, T, H[:3], y, r):
+        m[OPEN], m[NIS_BACK], m[NIS_MEAN], m[MOVING] = 0.0, UNEXPLAINED, 3.0, 0.0
+        forget(state, trace)
+        r = look(state, s, w_measured, mag, H[:3], y)
+    correct(state, H, y, variance, 3, trace)

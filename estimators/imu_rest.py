@@ -37,6 +37,7 @@ class ImuNoise:
     rest_gyro: float  # largest standard deviations within a window at rest
     rest_acc: float
     rest_share: float  # of the windows
+    bias_walk: float | None = None  # [rad/s/sqrt(s)] of a gyro whose body hardly rests
 
 
 @dataclass

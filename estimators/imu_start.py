@@ -67,16 +67,21 @@ def begun_anew(imu: ImuFilter, state: State, rows: Array) -> State:
     if imu.with_field and np.isfinite(rows[:, 7:10]).any():
         new = begun(imu, rows)
     else:
-        tilted = quaternion.rotate(state.q, _lead(imu, rows).f)
-        axis = np.cross(tilted, [0.0, 0.0, 1.0])
-        turn = np.arctan2(np.sqrt(axis @ axis), tilted[2]) / max(float(np.sqrt(axis @ axis)), 1e-12)
-        new = begun(imu, rows, quaternion.mul(quaternion.exp(turn * axis), state.q))
+        new = begun(imu, rows, levelled(state.q, _lead(imu, rows).f))
         new.P[2, 2] = state.P[2, 2] + 1.0
     new.P[range(3), range(3)] += BEHIND_GAP**2
     new.P[range(k.V, k.POS), range(k.V, k.POS)] = 1.0
     lasting = np.r_[k.B : k.V, k.BA : k.D, k.TAU]
     new.x[lasting], new.P[np.ix_(lasting, lasting)] = state.x[lasting], state.P[np.ix_(lasting, lasting)]
     return new
+
+
+def levelled(q: Array, f: Array) -> Array:
+    """Return the attitude that is turned least so that f is upwards."""
+    seen = quaternion.rotate(q, f)
+    axis = np.cross(seen, [0.0, 0.0, 1.0])
+    length = max(float(np.sqrt(axis @ axis)), 1e-12)
+    return quaternion.normalize(quaternion.mul(quaternion.exp(np.arctan2(length, seen[2]) / length * axis), q))
 
 
 def aligned(f: Array, m: Array | None) -> Array:

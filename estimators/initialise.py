@@ -4,16 +4,13 @@ All vectors are directions: b_B as measured (any length), r_I as known, sigma th
 covariance is that of a, q = q^ exp(a/2), in body axes. Directions that are parallel give infinities or NaN.
 """
 
-from __future__ import annotations
-
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, where
+from gnc.batch import batched, sized, where
 from gnc.linalg import array, block, cross, det3, identity, inv3, zeros
 from gnc.models.sensors import CoarseSunSensor, FineSunSensor, Magnetometer, VectorSensor
 from gnc.typing import Array
@@ -56,18 +53,14 @@ def quest(b_B: Array, r_I: Array, sigma: Array) -> tuple[Array, Array]:
     return _quest(np.shape(b_B)[-2])(b_B, r_I, sigma)
 
 
-@functools.cache
-def _quest(n: int) -> Kernel:
-    @batched(f"({n},3),({n},3),({n})->(4),(3,3)")
-    def quest(b_B, r_I, sigma):
-        weights = 1.0 / (sigma * sigma)
-        total = sum(weights[1:], weights[0])
-        b_B, r_I = array([_unit(b) for b in b_B]), array([_unit(r) for r in r_I])
-        profile = sum(((w / total) * np.outer(r, b) for w, r, b in zip(weights, r_I, b_B, strict=True)), zeros(3, 3))
-        spread = sum((w * (identity(3) - np.outer(b, b)) for w, b in zip(weights, b_B, strict=True)), zeros(3, 3))
-        return _largest(_davenport(profile)), inv3(spread)
-
-    return quest
+@sized(lambda n: f"({n},3),({n},3),({n})->(4),(3,3)")
+def _quest(b_B, r_I, sigma):
+    weights = 1.0 / (sigma * sigma)
+    total = sum(weights[1:], weights[0])
+    b_B, r_I = array([_unit(b) for b in b_B]), array([_unit(r) for r in r_I])
+    profile = sum(((w / total) * np.outer(r, b) for w, r, b in zip(weights, r_I, b_B, strict=True)), zeros(3, 3))
+    spread = sum((w * (identity(3) - np.outer(b, b)) for w, b in zip(weights, b_B, strict=True)), zeros(3, 3))
+    return _largest(_davenport(profile)), inv3(spread)
 
 
 def _davenport(A):

@@ -28,6 +28,7 @@ from gnc.models.parameters import between, store
 Array = Any
 
 GRAVITY = (0.0, 0.0, -9.80665)
+ARGUMENTS = ("last", "C", "z", "valid", "gravity", "arw", "vrw", "gw", "aw", "coast", "h")  # of the prediction
 
 
 class InsBelief(NamedTuple):
@@ -178,19 +179,6 @@ def _predict(form: str, k: int, gravity_known: bool) -> Kernel:
         return *after, sample, C
 
     cores = jacobian.layout.outs[:parts]
-    names = (
-        *jacobian.layout.names[:parts],
-        "last",
-        "C",
-        "z",
-        "valid",
-        "gravity",
-        "arw",
-        "vrw",
-        "gw",
-        "aw",
-        "coast",
-        "h",
-    )
+    names = (*jacobian.layout.names[:parts], *ARGUMENTS)
     ins = (*cores, (6,), (n, n), (6,), (), (3,), (), (), (), (), (), ())
     return Kernel(predict, Layout(names, ins, (*cores, (6,), (n, n))))

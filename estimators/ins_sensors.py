@@ -25,21 +25,13 @@ from gnc.estimators.chart import traced, vector
 from gnc.estimators.ins import InsBelief, InsFilter, moved
 from gnc.estimators.ins_chart import FORMS, Q, R, V
 from gnc.linalg import array, cross
-from gnc.models.sensors.unit_direction import across
+from gnc.models.sensors.direction import across
 
 Array = Any
 
-SIZES = {
-    "pose": (8, 6),
-    "attitude": (4, 3),
-    "position": (3, 3),
-    "velocity": (3, 3),
-    "body-velocity": (3, 3),
-    "range": (1, 1),
-    "vector": (3, 3),
-    "direction": (3, 2),
-    "rest": (3, 3),
-}  # fmt: skip  numbers of z and of the residual
+PLAIN = ("position", "velocity", "body-velocity", "vector", "rest")  # of three numbers
+SIZES = {"pose": (8, 6), "attitude": (4, 3), "range": (1, 1), "direction": (3, 2)} | dict.fromkeys(PLAIN, (3, 3))
+# of a kind: numbers of z and of the residual
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,8 +14,6 @@ up: variances by 2^-44 of themselves, which is a millionth after 17 million step
 covariance, and the trial becomes NaN.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator
@@ -24,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import Kernel, batched, maximum, minimum, precise, where
+from gnc.batch import maximum, minimum, precise, sized, where
 from gnc.linalg import array, zeros
 
 Array = Any
@@ -59,6 +57,19 @@ def propagated(F: Array, C: Array, moving: int) -> Array:
     for i in range(moving):
         product[i, i] = product[i, i] * ROUNDED_UP
     return product
+
+
+def with_walk(whole: Array, C: Array, Q: Array, walk: Array, h: Any) -> Array:
+    """Return the covariance over a step with the transition `whole`, Q over the states before the extra ones.
+
+    The random walk of the extra states acts half before and half after: C <- F (C + W/2) F^T + W/2 + Q.
+    """
+    n, k = len(C), len(walk)
+    half = zeros(n, n)
+    for i in range(k):
+        half[n - k + i, n - k + i] = (0.5 * h) * walk[i]
+    Q = np.concatenate([np.concatenate([Q, zeros(n - k, k)], axis=1), zeros(k, n)])
+    return propagated(whole, C + half, n - k) + (Q + half)
 
 
 def _symmetric(W: Array, F: Array) -> Array:
@@ -164,41 +175,31 @@ def cholesky(C: Array) -> Array:
     return L
 
 
-@functools.cache
-def propagate_kernel(n: int) -> Kernel:
+@sized(lambda n: f"({n},{n}),({n},{n}),({n},{n})->({n},{n})")
+def propagate_kernel(C, F, Q, *, n):
     """Return the kernel C, F, Q -> F C F^T + Q."""
-
-    @batched(f"({n},{n}),({n},{n}),({n},{n})->({n},{n})")
-    def propagate(C, F, Q):
-        return propagated(F, C, n) + Q
-
-    return propagate
+    return propagated(F, C, n) + Q
 
 
-@functools.cache
-def update_kernel(n: int, m: int) -> Kernel:
+@sized(lambda n, m: f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
+def update_kernel(C, H, R, y, valid, gate, *, n, m):
     """Return the kernel C, H, R, y, valid, gate -> correction, C, S, nis, used.
 
     A measurement counts if valid is not 0 and nis <= gate; otherwise correction and C are as if it had not been made.
     If it is valid and S is not positive definite, all is NaN.
     """
-
-    @batched(f"({n},{n}),({m},{n}),({m},{m}),({m}),(),()->({n}),({n},{n}),({m},{m}),(),()")
-    def update(C, H, R, y, valid, gate):
-        C, R = mirrored(C), mirrored(R)
-        CH = C @ H.T
-        S = _symmetric(CH.T, H) + R
-        L, inverse, positive = factor(S)
-        solved = solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
-        nis = where(positive, y @ solved[:, n], math.nan)
-        used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
-        K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
-        C_new = joseph(C, H, R, K)
-        correction = where(used > 0.0, K @ y, zeros(n))
-        good = positive | (valid == 0.0)
-        return where(good, correction, math.nan), where(good, C_new, math.nan), S, nis, used
-
-    return update
+    C, R = mirrored(C), mirrored(R)
+    CH = C @ H.T
+    S = _symmetric(CH.T, H) + R
+    L, inverse, positive = factor(S)
+    solved = solve(L, inverse, np.concatenate([CH.T, y.reshape(m, 1)], axis=1))
+    nis = where(positive, y @ solved[:, n], math.nan)
+    used = where((valid > 0.0) & (nis <= gate), 1.0, 0.0)
+    K = where(used > 0.0, solved[:, :n].T, zeros(n, m))  # chosen, not multiplied: NaN of an unused one stays out
+    C_new = joseph(C, H, R, K)
+    correction = where(used > 0.0, K @ y, zeros(n))
+    good = positive | (valid == 0.0)
+    return where(good, correction, math.nan), where(good, C_new, math.nan), S, nis, used
 
 
 @functools.cache
@@ -211,17 +212,12 @@ def gate(probability: float, m: int) -> float:
     return float(chdtri(m, 1.0 - probability))
 
 
-@functools.cache
-def grow_kernel(n: int) -> Kernel:
+@sized(lambda n: f"({n},{n}),(),({n})->({n},{n})")
+def grow_kernel(C, factor, largest, *, n):
     """Return the kernel C, factor, largest -> C with standard deviations up to `factor` times as large.
 
     Each grows to no more than its own of `largest` (n), and never shrinks; the correlations stay.
     """
-
-    @batched(f"({n},{n}),(),({n})->({n},{n})")
-    def grow(C, factor, largest):
-        sigma = np.sqrt(array([C[i, i] for i in range(n)]))
-        growth = array([maximum(minimum(factor, most / s), 1.0) for s, most in zip(sigma, largest, strict=True)])
-        return np.outer(growth, growth) * C
-
-    return grow
+    sigma = np.sqrt(array([C[i, i] for i in range(n)]))
+    growth = array([maximum(minimum(factor, most / s), 1.0) for s, most in zip(sigma, largest, strict=True)])
+    return np.outer(growth, growth) * C

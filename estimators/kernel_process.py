@@ -10,9 +10,13 @@
 The state's numbers come first, in the order of the chart, then what is different in every step (u), then the parameters
 and h. A kernel that has an exact Jacobian of its own gives it as `jacobian`, with the same arguments and F after the
 state; F of a step that is not a kernel (a tree) is made by a class of its own, `tree_process`.
-"""
 
-from __future__ import annotations
+A vector field as a process model: the classical Runge-Kutta rule with its own transition matrix.
+
+The field is a kernel `*x, *u, *p -> *xdot` in the numbers of the state; the step's exact derivative comes from the same
+stages, k_i' = A_i (1 + c_i h k_{i-1}'), A = d xdot/dx. It is what a variational process model is to be measured by:
+the strongest usual filter on the same equations.
+"""
 
 import functools
 import math
@@ -23,14 +27,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from gnc import check
-from gnc.batch import Kernel
+from gnc.batch import Kernel, jacobian
 from gnc.batch.layout import Layout
 from gnc.errors import InputError
-from gnc.estimators.chart import Chart, size, traced
+from gnc.estimators.chart import Chart, blocks, retraction, size, traced
 from gnc.estimators.kalman import symmetric_product
 from gnc.models.parameters import store
 
 Array = Any
+
 State = tuple[Array, ...]
 
 
@@ -71,8 +76,28 @@ def density_matrix(density: Array, n: int) -> Array:
     return check.covariance("density", D, n)
 
 
+class Stepwise:
+    """What a process model has whose step is no kernel: `advance`, repeated."""
+
+    density: Array
+    longest: float
+
+    def advance(self, x: State, u: State, h: float) -> tuple[State, Array]:
+        """Return the state after one step of h, and F."""
+        raise NotImplementedError
+
+    def propagate(self, x: State, C: Array, u: State, h: float) -> tuple[State, Array]:
+        """Return state and covariance after h, in substeps."""
+        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
+        half = 0.5 * (h / n) * self.density
+        for _ in range(n):
+            x, F = self.advance(x, u, h / n)
+            C = F @ (C + half) @ np.swapaxes(F, -1, -2) + half
+        return x, C
+
+
 @dataclass(frozen=True, eq=False)
-class KernelProcess:
+class KernelProcess(Stepwise):
     """A kernel as a process model; parameters and density may have leading axes, one for each trial."""
 
     step: Kernel  # (*x, *u, *parameters, h) -> *x
@@ -102,19 +127,67 @@ class KernelProcess:
 
     def propagate(self, x: State, C: Array, u: State, h: float) -> tuple[State, Array]:
         """Return state and covariance after h, in substeps."""
-        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
         if self._move is None:
-            return by_steps(self.advance, self.density, x, C, u, h, n)
+            return super().propagate(x, C, u, h)
+        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
         *x_after, C = self._move.repeat(n, *x, C, *u, *self.parameters, self.density, h / n)
         return tuple(x_after), C
 
 
-def by_steps(
-    advance: Callable[..., Any], density: Array, x: State, C: Array, u: State, h: float, n: int
-) -> tuple[State, Array]:
-    """Propagate in n steps that are not kernels."""
-    half = 0.5 * (h / n) * density
-    for _ in range(n):
-        x, F = advance(x, u, h / n)
-        C = F @ (C + half) @ np.swapaxes(F, -1, -2) + half
-    return x, C
+@functools.cache
+def _slopes(field: Kernel, parts: int) -> Kernel:
+    """Return the kernel (numbers of x, *u, *p) -> xdot, d xdot/dx."""
+    old = field.layout
+    ends = np.cumsum([core[0] for core in old.ins[:parts]]).tolist()
+
+    def flat(x: Array, *given: Array) -> Array:
+        rates = field(*np.split(x, ends[:-1]), *given)
+        return np.concatenate(rates) if parts > 1 else rates
+
+    s = (ends[-1],)
+    return jacobian(Kernel(flat, Layout(("x", *old.names[parts:]), (s, *old.ins[parts:]), (s,))), "x", value=True)
+
+
+@functools.cache
+def _charted(chart: Chart, lifting: bool) -> Kernel:
+    """Return the kernel of the matrix from errors to numbers (`lifting`) or back."""
+    s, n = sum(part.numbers for part in chart), size(chart)
+    ends = np.cumsum([part.numbers for part in chart]).tolist()
+
+    def matrix(x: Array) -> Array:
+        pieces = zip(chart, np.split(x, ends[:-1]), strict=True)
+        return blocks([part.lift(piece) if lifting else part.slope(piece) for part, piece in pieces])
+
+    return Kernel(matrix, Layout(("x",), ((s,),), ((s, n) if lifting else (n, s),)))
+
+
+@dataclass(frozen=True, eq=False)
+class FieldProcess(Stepwise):
+    """RK4 on a vector field; groups are normalised after every step."""
+
+    field: Kernel  # (*x, *u, *parameters) -> *xdot
+    chart: Chart
+    parameters: tuple[Array, ...] = ()
+    density: Array = 0.0
+    longest: float = math.inf  # [s] of a substep
+
+    def __post_init__(self) -> None:
+        store(self, parameters=tuple(np.asarray(p, float) for p in self.parameters))
+        store(self, density=density_matrix(self.density, size(self.chart)))
+
+    def rate(self, numbers: Array, *u: Array) -> Array:
+        """Return xdot of the numbers of a state, all parts in one vector."""
+        return _slopes(self.field, len(self.chart))(numbers, *u, *self.parameters)[0]
+
+    def advance(self, x: State, u: State, h: float) -> tuple[State, Array]:
+        """Return the state after one step, and F."""
+        y = np.concatenate([np.broadcast_to(a, (*np.shape(x[0])[:-1], np.shape(a)[-1])) for a in x], -1)
+        k, dk, total, slope = 0.0, np.zeros((y.shape[-1],) * 2), 0.0, 0.0
+        for c, weight in zip((0.0, 0.5, 0.5, 1.0), (1.0, 2.0, 2.0, 1.0), strict=True):
+            k, A = _slopes(self.field, len(self.chart))(y + c * h * k, *u, *self.parameters)
+            dk = A + c * h * (A @ dk)
+            total, slope = total + (weight * h / 6.0) * k, slope + (weight * h / 6.0) * dk
+        after = tuple(np.split(y + total, np.cumsum([part.numbers for part in self.chart])[:-1], axis=-1))
+        *after, _ = retraction(self.chart)(*after, np.zeros(size(self.chart)))
+        lift, read = _charted(self.chart, True)(y), _charted(self.chart, False)(np.concatenate(after, -1))
+        return tuple(after), read @ (lift + slope @ lift)

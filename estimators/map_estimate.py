@@ -9,8 +9,6 @@ a recursive filter's is not; it costs a whole flight for every iteration. The ho
 is then known well enough for the next. Without process noise; with it, and for all times at once: `smoothing.iterated`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ Source: QVI section IX for the variational process model; Lefferts, Markley and 
 Markley, J. Guidance 26 (2003) 311, for the multiplicative error.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,19 +28,16 @@ import numpy as np
 from gnc import check
 from gnc.errors import InputError
 from gnc.estimators import attitude_belief
-from gnc.estimators.attitude_belief import Belief
+from gnc.estimators.attitude_belief import Belief, attitude_space, augmented_kernel, start_kernel, transition_kernel
 from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.conserved_chart import conserved_error, conserved_inertial_error
-from gnc.estimators.corrections import Space
+from gnc.estimators.corrections import Space, watch_size
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.group_filter import MOST, GroupFilter, Readings, Ways
 from gnc.estimators.kalman import Innovation
-from gnc.estimators.mekf_kernels import attitude_space, augmented_kernel, start_kernel, transition_kernel
 from gnc.estimators.process_model import FINER, Automatic, ByName, ProcessModel, middle
 from gnc.estimators.process_noise import NOTHING, torque_noise
-from gnc.estimators.recovery import watch_size
-from gnc.integrators.composition import SUZUKI4, largest_stage
-from gnc.integrators.substeps import count
+from gnc.integrators.composition import SUZUKI4, count, largest_stage
 from gnc.integrators.table import attitude_method
 from gnc.models import rates
 from gnc.models.parameters import store
@@ -71,7 +66,6 @@ class Mekf(GroupFilter):
     process: ProcessModel = field(init=False, repr=False)  # what moves the belief; str(process) says how
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         psd = np.asarray(self.torque_psd, float)
         psd = check.covariance("torque_psd", psd * UNIT if psd.ndim == 0 else psd, 3)

@@ -12,8 +12,6 @@ All are counts of steps, all but one zero, so that no trial depends on its neigh
 holds the wheels at the mean of both ends, which makes any method one of second order in their run-up.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,11 +21,11 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import Kernel, batched, maximum, nowhere, where
+from gnc.estimators.attitude_belief import moving_kernel
 from gnc.estimators.kalman import propagate_kernel, propagated
-from gnc.estimators.mekf_kernels import moving_kernel
 from gnc.integrators import free_drift, taylor
+from gnc.integrators.composition import ANGLE, count, substepped
 from gnc.integrators.principal import principal
-from gnc.integrators.substeps import ANGLE, count, substepped
 from gnc.integrators.table import AttitudeMethod
 from gnc.linalg import zeros
 from gnc.models.parameters import store

@@ -11,8 +11,6 @@ state, or of what the state is: a separation, a capture. All Jacobians are exact
 Source: Bar-Shalom, Li and Kirubarajan, section 10.3; Markley, J. Guidance 26 (2003) 311, for the errors of rotations.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -70,7 +68,6 @@ class ProductEkf:
     gate_probability: float = 1.0  # with which a good measurement passes; 1 lets all in
 
     def __post_init__(self) -> None:
-        """Validate once."""
         between("gate_probability", self.gate_probability, 0.0, 1.0)
 
     @property

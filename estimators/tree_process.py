@@ -8,8 +8,6 @@ The state has the base's pose and twist, then every joint's coordinates, then al
 [wrench on the base body, efforts].
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gnc.estimators.chart import POSE, ROTATION, Chart, size, vector
-from gnc.estimators.kernel_process import State, by_steps, density_matrix
+from gnc.estimators.kernel_process import State, Stepwise, density_matrix
 from gnc.models.multibody import TreeState, VariationalTree
 from gnc.models.parameters import store
 
@@ -26,7 +24,7 @@ Array = Any
 
 
 @dataclass(frozen=True, eq=False)
-class TreeProcess:
+class TreeProcess(Stepwise):
     """A tree that drives a `ProductEkf`."""
 
     tree: VariationalTree
@@ -63,8 +61,3 @@ class TreeProcess:
         inputs = u[0] if u else np.zeros(6 + self.tree.tree.freedoms)
         after, F, _ = self.tree.move_jacobian(self.joined(x), inputs, h, inputs=False)
         return self.split(after), F[..., self._order[:, None], self._order]
-
-    def propagate(self, x: State, C: Array, u: State, h: float) -> tuple[State, Array]:
-        """Return state and covariance after h, in substeps."""
-        n = math.ceil(abs(h) / self.longest - 1e-9) or 1
-        return by_steps(self.advance, self.density, x, C, u, h, n)

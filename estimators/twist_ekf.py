@@ -12,8 +12,6 @@ Without gyro and velocity sensor z is zero and b = -chi: a body of which nothing
 slowly, by the walk. Source: Filipe, Kontitsis and Tsiotras, J. Guidance, Control, and Dynamics 38 (2015) 1625.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,12 +20,11 @@ import numpy as np
 
 from gnc import check, dual_quaternion, lie
 from gnc.batch import batched, where
-from gnc.estimators.corrections import Space
-from gnc.estimators.dqekf_kernels import pose_space
+from gnc.estimators.corrections import Space, watch_size
 from gnc.estimators.group_filter import GroupFilter
 from gnc.estimators.kalman import symmetric_product
-from gnc.estimators.recovery import watch_size
-from gnc.estimators.wrench_noise import GAUSS
+from gnc.estimators.pose_belief import pose_space
+from gnc.estimators.process_noise import GAUSS
 from gnc.linalg import block, identity, zeros
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction
@@ -43,7 +40,7 @@ class TwistBelief(NamedTuple):
     chi_B: Array  # (..., 6) the last twist, freed of its bias [rad/s, m/s]
     bias: Array  # (..., 6) of the measured twist
     C: Array  # (..., 12, 12) covariance of (dxi, db)
-    watch: Array  # (..., 24) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 24) how much the filter doubts itself, see `corrections`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
 
@@ -64,7 +61,6 @@ class TwistEkf(GroupFilter):
     widest: tuple[float, ...] = (1.0, 10.0, 0.2, 1.0)  # [rad, m, rad/s, m/s]
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         for name in ("twist_psd", "walk_psd", "coast_psd"):
             density = check.non_negative(name, getattr(self, name))

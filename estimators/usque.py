@@ -16,8 +16,6 @@ Source: Crassidis and Markley, "Unscented Filtering for Spacecraft Attitude Esti
 Dynamics 26 (2003) 536.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,11 +25,10 @@ import numpy as np
 from gnc import quaternion
 from gnc.batch import batched, copysign, jacobian
 from gnc.errors import InputError
-from gnc.estimators.attitude_belief import Belief
+from gnc.estimators.attitude_belief import Belief, attitude_space
 from gnc.estimators.corrections import Space
 from gnc.estimators.kalman import Innovation
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.mekf_kernels import attitude_space
 from gnc.estimators.process_model import middle
 from gnc.linalg import array, zeros
 
@@ -111,7 +108,6 @@ class Usque(Mekf):
     """A filter with the interface of `Mekf`, without extra states."""
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         super().__post_init__()
         if self.extras:
             raise InputError("extras: this comparator has none; use Mekf")

@@ -11,22 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gnc.errors import InputError
-
-__all__ = [
-    "InputError",
-    "covariance",
-    "finite",
-    "inertia",
-    "inertia6",
-    "non_negative",
-    "one_of",
-    "positive",
-    "shape",
-    "unit_quaternion",
-    "vector",
-]
-
-Array = NDArray[np.float64]
+from gnc.typing import Array
 
 SYMMETRY = 1e-9  # relative: looser than round-off, tighter than any typing error
 TRIANGLE = 1e-9  # a flat plate meets the triangle inequality with equality, up to round-off

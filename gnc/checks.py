@@ -46,7 +46,7 @@ def close(name: str, value: float, expected: float, *, rel: float = 0.0, tol: fl
 
 def bound_text(check: Check) -> str:
     """The bound as it would be written by hand."""
-    if isinstance(check.bound, tuple):
+    if isinstance(check.bound, tuple | list):  # a list: read from JSON
         low, high = check.bound
         return f"{low:.6g} .. {high:.6g}"
     return f"{check.relation} {check.bound:.6g}"

@@ -1,12 +1,22 @@
 """What a user's own part must offer and return, checked when it is built and whenever it is called.
 
 A part that breaks its contract ends with one line: part, method, what was expected and what was received.
+
+A time limit for each call of a user's own part, so that one that loops for ever ends with a line.
+
+A thread looks now and then at the calls under way and raises `Overdue` in the one that takes too long. Python raises it
+between two of its own instructions: a call that hangs inside compiled code is only reported.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +26,6 @@ from gnc.batch import python_part
 from gnc.batch.kernel import recording
 from gnc.errors import PartError
 from gnc.trees import leaves, mapped
-from gnc.watchdog import LIMIT_S, Overdue, limited
 
 Returned = Callable[[Any, tuple[Any, ...]], str]  # (result, arguments) -> what is wrong with it, "" if nothing
 
@@ -27,6 +36,19 @@ ROUND_OFF = 1e-9  # of the largest element of a covariance
 LEAST_RADIUS_M = 6.3e6  # of an orbit about the Earth
 NO_NUMBER, INFINITE = "NaN", "infinite ones"
 HERE = sys.modules[__name__]
+
+_called: list[str] = []  # users' parts that are being called
+_forks: list[str] = []  # those among them that have forked the process
+
+
+def _end_twin() -> None:
+    """End a process that a part has forked, before it flies on as if it were this one."""
+    if _called:
+        os.kill(os.getpid(), signal.SIGKILL)  # os._exit is not what it was while a part is called
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=lambda: _forks.extend(_called), after_in_child=_end_twin)
 
 
 def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
@@ -78,7 +100,7 @@ def _or(sizes: tuple[int, ...]) -> str:
 
 
 def _kind(value: Any) -> str:
-    return f"a {type(value).__name__}"
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
 
 
 def _pair(value: Any, names: str) -> str:
@@ -112,10 +134,6 @@ def _memory(value: Any) -> str:
     return f"memory: expected arrays of real numbers, received one of {kinds[0]}" if kinds else ""
 
 
-def _load(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "load, state") or _numbers(result[0], (3, 6), "load") or _numbers(result[1], (), "state")
-
-
 def _measurement(result: Any, arguments: tuple[Any, ...]) -> str:
     wrong = _pair(result, "z, valid") or _numbers(result[0], (), "z") or _rows(result[0], arguments, "z")
     if wrong or np.shape(result[1]) in ((), (1,), np.shape(result[0])[:-1]):
@@ -137,10 +155,6 @@ def _residual(result: Any, arguments: tuple[Any, ...]) -> str:
     return _numbers(result, (), "residual") or (
         "residual: expected an array, received a number" * (not np.ndim(result))
     )
-
-
-def _shared(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _numbers(result, (), "command") or _rows(result, arguments, "command")
 
 
 def _path(result: Any, arguments: tuple[Any, ...]) -> str:
@@ -192,14 +206,6 @@ def _reference(result: Any, arguments: tuple[Any, ...]) -> str:
     return wrong or next(filter(None, (_numbers(part, (size,), name) for part, name in rest)), "")
 
 
-def _guided(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _pair(result, "reference, memory") or _reference(result[0], arguments) or _memory(result[1])
-
-
-def _torque(result: Any, arguments: tuple[Any, ...]) -> str:
-    return _numbers(result, (3,), "torque") or _rows(result, arguments, "torque")
-
-
 def _plant(result: Any, arguments: tuple[Any, ...]) -> str:
     if hasattr(result, "dq_IB") and hasattr(result, "chi_B"):
         wrong = _numbers(result.dq_IB, (8,), "dq_IB") or _numbers(result.chi_B, (6,), "chi_B")
@@ -213,16 +219,21 @@ def _plant(result: Any, arguments: tuple[Any, ...]) -> str:
 METHODS: Mapping[str, Mapping[str, Returned | None]] = {  # of a slot: what must be there, and what it must return
     "craft": {"start": _plant, "step": _plant},
     "law": {"command": _demand},
-    "actuator": {"apply": _load, "share": _shared},
+    "actuator": {
+        "apply": lambda r, a: _pair(r, "load, state") or _numbers(r[0], (3, 6), "load") or _numbers(r[1], (), "state"),
+        "share": lambda r, a: _numbers(r, (), "command") or _rows(r, a, "command"),
+    },
     "sensor": {"measure": _measurement, "predict": _prediction, "residual": _residual, "noise_size": None},
     "navigation": {"start": _belief, "state": _state, "predict": _belief, "update": _updated},
     "guidance": {"at": _reference},
     "fdir": {"start": None, "excluded": _left_out},
-    "load": {"torque": _torque},
+    "load": {"torque": lambda r, a: _numbers(r, (3,), "torque") or _rows(r, a, "torque")},
     "orbit": {"at": _path},
 }
 INLINE = {_prediction, _residual, _left_out}  # of methods that a recording calls as it would any other
-INSTEAD = {"guidance": {"guide": _guided}}  # methods that do in place of all others
+INSTEAD = {
+    "guidance": {"guide": lambda r, a: _pair(r, "reference, memory") or _reference(r[0], a) or _memory(r[1])}
+}  # methods that do in place of all others
 
 
 def guarded(part: Any, slot: str, source: str) -> Any:
@@ -268,8 +279,13 @@ class _Guarded:
         rows = self._rows
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if recording() and (recordable or check in INLINE):
+            if recording() and recordable:
                 return method(*arguments, **keywords)
+            if recording() and check in INLINE:
+                try:
+                    return method(*arguments, **keywords)
+                except (TypeError, ValueError):
+                    raise TypeError(f"{part}.{name} is written in plain NumPy") from None
             if recording():  # it may do more than compute: Python calls it at every tick
                 return python_part(f"{part}.{name}", functools.partial(plain, **keywords), *arguments)
             return checked(*mapped(_private, arguments), **keywords)
@@ -280,10 +296,17 @@ class _Guarded:
             return checked(*arguments, **keywords)
 
         def checked(*arguments: Any, **keywords: Any) -> Any:
+            _called.append(part)
+            if len(_called) == 1:
+                _forks.clear()
             try:
                 result = limited(f"{part}.{name}", method, *arguments, **keywords)
             except Overdue:
                 raise PartError(part, name, f"no answer within {LIMIT_S:g} s (GNC_PART_LIMIT_S)") from None
+            finally:
+                _called.pop()
+            if _forks:
+                raise PartError(part, name, "forks the process, which would fly twice; leave that to workers of gnc")
             if sys.modules.get(__name__) is not HERE:
                 raise PartError(part, name, "takes out loaded modules; leave sys.modules")
             wrong = check(result, arguments)
@@ -302,3 +325,47 @@ class _Guarded:
 
     def __repr__(self) -> str:
         return repr(self._part)
+
+
+LIMIT_S = float(os.environ.get("GNC_PART_LIMIT_S", "120"))
+LOOKS = 10  # of the watcher, per limit
+
+_under_way: dict[int, tuple[float, str]] = {}  # thread -> when its call began, and whose it is
+
+
+class Overdue(Exception):
+    """A call took longer than the limit."""
+
+
+def limited(name: str, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Call a method of a user's part; raise Overdue in it if it takes too long."""
+    thread = threading.get_ident()
+    if thread in _under_way:  # a part that calls another one: the outer call counts
+        return method(*arguments, **keywords)
+    _watcher()
+    _under_way[thread] = time.monotonic(), name
+    try:
+        return method(*arguments, **keywords)
+    finally:
+        _under_way.pop(thread, None)
+
+
+@functools.cache
+def _watcher() -> threading.Thread:
+    """The thread that watches, started by the first call."""
+    thread = threading.Thread(target=_watch, name="gnc watchdog", daemon=True)
+    thread.start()
+    return thread
+
+
+def _watch() -> None:
+    stopped = None
+    while True:
+        time.sleep(LIMIT_S / LOOKS)
+        for thread, call in list(_under_way.items()):
+            late = time.monotonic() - call[0]
+            if late > LIMIT_S and call != stopped:
+                stopped = call
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Overdue))
+            elif late > 2.0 * LIMIT_S:
+                print(f"gnc: {call[1]} hangs in compiled code, for {late:.0f} s now; end gnc", file=sys.stderr)

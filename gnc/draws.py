@@ -87,7 +87,6 @@ class Draws:
 
 @batched("(3)->(3)")
 def _unit(v):
-    """Return v/|v|."""
     return v / np.sqrt(v @ v)
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from gnc.batch import chosen, when
 
-__all__ = ["Event", "Happened", "after", "chosen"]
-
 State = Any
 
 

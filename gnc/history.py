@@ -18,7 +18,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.labelled import Table
-from gnc.netcdf import write
+from gnc.labelled import write_netcdf as write
 
 if TYPE_CHECKING:  # xarray takes half a second to load
     from xarray import Dataset

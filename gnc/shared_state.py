@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.blame import blamed, is_ours, is_user
-from gnc.errors import PartError
+from gnc.errors import PartError, blamed, is_ours, is_user
 
 AN_OWN_PART = "an own part"
 METHODS = (FunctionType, classmethod, staticmethod, property)

@@ -10,21 +10,24 @@ part by differences of the part alone, and are exact everywhere else.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gnc.batch.layout import Core
 from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
+from gnc.errors import InputError
 from gnc.part_slopes import part_slopes
 from gnc.recorded_tick import Noise, Recording, discover
 from gnc.trees import leaves
 
 Slopes = Callable[[Input], np.ndarray | None]
+AHEAD = 1000  # ticks whose inputs are looked up at once
+SEARCHED = 32  # ticks after which the steps of differences are searched for again
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
 
 
@@ -39,19 +42,24 @@ class TangentTick:
         noise: Mapping[Any, np.ndarray] | None = None,
         of_rows: RowSlopes | None = None,
         alike: Sequence[int] = (0,),
+        still: frozenset[Core] = frozenset(),
     ) -> None:
         """Write the programs.
 
         `seeds` are the slopes (directions, numbers) of the state before the tick; `parameters` gives those of an array
         that the tick was recorded with, or None; `noise` those of a stream; `of_rows` those of what a part in Python
-        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first.
+        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first. Arrays of
+        the cores `still` count as if they did not move.
         """
         if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
         self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
-        self._alike = alike
+        self._alike, self._still = alike, still
+        self._inputs = dict[Program, tuple[int, int, list[Rows | None]]]()  # first tick, end, rows from the first on
+        self._steps = dict[int, tuple[np.ndarray, np.ndarray | None, int]]()  # of differences, by parts in Python
+        self.thorough = True  # whether those steps are searched for in every tick
         self.kinks = False  # whether a part in Python switched within the shortest steps
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
@@ -81,7 +89,8 @@ class TangentTick:
                 given.append(Input(new.inputs, one.size, np.ascontiguousarray(slope, float), 8 * one.size))
                 slopes |= {one.slot + i: new.input() for i in range(one.size)}
         last = stage == len(cuts)
-        x, dx = tangent_tape(recorder.tape, [*results[:size], *made] if last else made, new, values, slopes)
+        wanted = [*results[:size], *made] if last else made
+        x, dx = tangent_tape(recorder.tape, wanted, new, values, slopes, self._still)
         kept = size if last else 0
         before = [] if last else [*(values[i] for i in range(size)), *(slopes[i] for i in range(size))]
         order = [*before, *x[:kept], *dx[:kept], *x[kept:], *dx[kept:]]
@@ -104,12 +113,21 @@ class TangentTick:
                 given = self._run(stage, state, tick, 1)
                 known[0][:], known[1][:] = self._called(cut, *_halves(given), tick)
             made = self._run(self._last, state, tick, 1)
-        return state[0, :size].copy(), state[:, size + places], *_halves(made)
+        return state[0, :size].copy(), state.take(size + places, axis=1), *_halves(made)
 
     def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
-        used, made = iter(program.used), np.empty((steps, self.directions, program.made))
-        rows = [row for source in self.recording.clock.sources for row in _quiet_rows(source, k, steps, used)]
-        program.run(state, rows, steps, of_steps(made))
+        made = np.empty((steps, self.directions, program.made))
+        first, end, rows = self._inputs.get(program, (k, k, []))
+        if not first <= k <= k + steps <= end:
+            used, first, end = iter(program.used), k, k + max(steps, min(AHEAD, self.recording.loop.steps - k))
+            try:
+                rows = [row for one in self.recording.clock.sources for row in _quiet(one, k, end - k, used)]
+            except InputError:  # of a table that ends before
+                used, end = iter(program.used), k + steps
+                rows = [row for one in self.recording.clock.sources for row in _quiet(one, k, steps, used)]
+            self._inputs[program] = first, end, rows
+        by = k - first
+        program.run(state, [row and row.shifted(by * row.time_step) for row in rows], steps, of_steps(made))
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -126,17 +144,20 @@ class TangentTick:
         middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (sizes > 0.0))
         alike = np.array(self._alike)
 
-        def change(places: np.ndarray, relative: float) -> np.ndarray:
-            made = [np.zeros((0, middle.shape[1]))]
-            for some in np.split(moved[places], range(len(alike), len(places), len(alike))):
-                step, rows = relative * np.diag(sizes)[some], alike[: len(some)]
-                up, down = np.tile(x, (trials, 1)), np.tile(x, (trials, 1))
-                up[rows] += step
-                down[rows] -= step
-                made.append(0.5 * (call(up)[rows] - call(down)[rows]))
-            return np.where(np.isfinite(middle[0]), np.concatenate(made), 0.0)
+        def change(places: np.ndarray, relative: np.ndarray) -> np.ndarray:
+            steps, made = relative[:, None] * np.diag(sizes)[moved[places]], [np.zeros((0, middle.shape[1]))]
+            for some in np.split(np.vstack([steps, -steps]), range(len(alike), 2 * len(steps), len(alike))):
+                numbers, rows = np.tile(x, (trials, 1)), alike[: len(some)]
+                numbers[rows] += some
+                made.append(call(numbers)[rows])
+            up, down = np.split(np.concatenate(made), 2)
+            return np.where(np.isfinite(middle[0]), 0.5 * (up - down), 0.0)
 
-        own, kinks = part_slopes(change, len(moved), np.nan_to_num(np.abs(middle[0])))
+        before, known, since = self._steps.get(id(cut), (moved, None, 0))
+        if self.thorough or since % SEARCHED == 0 or not np.array_equal(before, moved):
+            known, since = None, 0
+        own, kinks, known = part_slopes(change, len(moved), np.nan_to_num(np.abs(middle[0])), known)
+        self._steps[id(cut)] = moved, known, since + 1
         self.kinks |= kinks
         rest = 0.0 if self._of_rows is None else self._of_rows(middle)
         return middle[0], rest + (dx[:, moved] / sizes[moved]) @ np.nan_to_num(own)
@@ -154,16 +175,13 @@ def _halves(made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return made[0, :half], made[:, half:]
 
 
-def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[Rows | None]:
-    """Return the inputs of ticks, noise as zeros."""
+def _quiet(source: Any, k: int, ticks: int, used: Iterator[bool]) -> list[Rows | None]:
+    """Return the inputs of so many ticks from the k-th on, noise as zeros."""
     if isinstance(source, Noise):
-        return [_zeros(steps, source.stream.size) if next(used) else None]
-    return source.rows(k, steps, used)
-
-
-@functools.cache
-def _zeros(steps: int, size: int) -> Rows:
-    return of_all(np.zeros((steps, size)))
+        return [
+            of_all(np.broadcast_to(np.zeros(source.stream.size), (ticks, source.stream.size))) if next(used) else None
+        ]
+    return source.rows(k, ticks, used)
 
 
 def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:

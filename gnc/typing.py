@@ -13,12 +13,3 @@ from numpy.typing import NDArray
 
 Mask: TypeAlias = NDArray[np.bool_]  # (...) which trials, or times
 Array: TypeAlias = NDArray[np.float64]  # (..., any shape)
-Number: TypeAlias = NDArray[np.float64]  # (...) one per trial
-Vector: TypeAlias = NDArray[np.float64]  # (..., 3)
-Matrix: TypeAlias = NDArray[np.float64]  # (..., 3, 3)
-Quaternion: TypeAlias = NDArray[np.float64]  # (..., 4) scalar first
-Pose: TypeAlias = NDArray[np.float64]  # (..., 8) a dual quaternion
-Twist: TypeAlias = NDArray[np.float64]  # (..., 6) [angular, linear]
-Wrench: TypeAlias = NDArray[np.float64]  # (..., 6) [torque, force]
-Inertia6: TypeAlias = NDArray[np.float64]  # (..., 6, 6)
-Covariance: TypeAlias = NDArray[np.float64]  # (..., n, n)

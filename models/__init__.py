@@ -7,7 +7,7 @@ __getattr__, __dir__ = lazy.names(
     {
         "AttitudeState": "gnc.models.states",
         "ContactBody": "gnc.models.contact_body",
-        "Gyrostat": "gnc.models.gyrostat",
+        "Gyrostat": "gnc.models.rigid_body",
         "PoseBody": "gnc.models.pose_body",
         "PoseState": "gnc.models.pose_body",
         "RigidBody": "gnc.models.rigid_body",

@@ -6,15 +6,14 @@ inertial origin is exactly h/2 times the wrenches at its two ends, and the books
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gnc import dual_quaternion
 from gnc.batch import batched, maximum, where
 from gnc.linalg import array
-
-Array = Any
+from gnc.typing import Array
 
 
 class Books(NamedTuple):
@@ -45,8 +44,9 @@ def gap(books: Books, momentum_I: Array) -> Array:
     return _gap(momentum_I, *books)
 
 
+@batched("(3)->()")
 def size(v):
-    """Return |v|, in a kernel."""
+    """Return |v|."""
     return np.sqrt(v @ v)
 
 
@@ -65,11 +65,16 @@ def _fallen(impulse_I, handled, wrench_I, h):
     return impulse_I + half, handled + array([size(half[:3]), size(half[3:])])
 
 
-@batched("(6),(6),(6),(2)->()")
-def _gap(momentum_I, start, impulse_I, handled):
-    """Return the larger relative gap."""
+def relative_gaps(momentum_I, start, impulse_I, handled):
+    """Return the relative gaps of angular and linear momentum, in a kernel."""
     gaps = []
     for part, moved in ((slice(0, 3), handled[0]), (slice(3, 6), handled[1])):
         scale = size(momentum_I[part]) + size(start[part]) + moved
         gaps.append(size((momentum_I - start - impulse_I)[part]) / where(scale == 0.0, 1.0, scale))
-    return maximum(*gaps)
+    return gaps
+
+
+@batched("(6),(6),(6),(2)->()")
+def _gap(momentum_I, start, impulse_I, handled):
+    """Return the larger relative gap."""
+    return maximum(*relative_gaps(momentum_I, start, impulse_I, handled))

@@ -51,7 +51,6 @@ class DampedBody:
     order: int = 2
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         object.__setattr__(self, "J", check.inertia("J", self.J))
         object.__setattr__(self, "J_D", check.positive("J_D", self.J_D))
         object.__setattr__(self, "C", check.non_negative("C", self.C))

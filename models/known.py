@@ -1,14 +1,14 @@
-"""What flight software knows when it is built: nominal craft, sensors and actuators as believed, the environment."""
+"""What flight software knows when it is built: nominal craft, sensors and actuators, environment, docking ports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc import dual_quaternion, spatial
+from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -115,3 +115,40 @@ def _about_origin(load_B, M):
     """Return a load on the centre of mass as a wrench about the origin."""
     _, c_B, _ = spatial.parts(M)
     return np.concatenate([load_B[:3] + cross(c_B, load_B[3:]), load_B[3:]])
+
+
+FACING = np.array([0.0, 0.0, 0.0, 1.0])  # half a turn about z: x of one port points into the other
+
+
+class Port(NamedTuple):
+    """The port of a target for a chaser."""
+
+    dq_TB: Array  # (8) the chaser when docked: port on port, face to face
+    axis_T: Array  # (3) out of the port
+
+
+def docked(target: Nominal, chaser: Nominal) -> Port:
+    """Return where a chaser is when it is docked to a target."""
+    q_TP, r_TP = dual_quaternion.to_pose(target.port)
+    q_BP, r_BP = dual_quaternion.to_pose(chaser.port)
+    q_TB = quaternion.mul(quaternion.mul(q_TP, FACING), quaternion.conj(q_BP))
+    dq_TB = dual_quaternion.from_pose(q_TB, r_TP - quaternion.rotate(q_TB, r_BP))
+    return Port(dq_TB, quaternion.rotate(q_TP, np.array([1.0, 0.0, 0.0])))
+
+
+def other(known: Known, name: str, key: str = "target") -> Nominal:
+    """Return another craft as it is believed to be, with a port."""
+    if name not in known.others or known.others[name].port is None or known.nominal.port is None:
+        there = [n for n, one in known.others.items() if one.port is not None]
+        raise InputError(f'{key} = {name!r}: both craft must be of kind "pose"; there are {", ".join(there) or "none"}')
+    return known.others[name]
+
+
+def together(known: Known, names: tuple[str, ...]) -> Array:
+    """Return the inertia (6, 6) about the own origin of the own craft with others docked to it, as believed."""
+    M = known.M
+    for name in names:
+        nominal = other(known, name, "docked")
+        dq_TB = docked(nominal, known.nominal).dq_TB
+        M = M + spatial.transform_inertia(dual_quaternion.conj(dq_TB), nominal.M)
+    return M

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import check, quaternion
+from gnc.errors import InputError
 from gnc.integrators import potential
 from gnc.integrators.fields import Field
 from gnc.models import rates
@@ -49,13 +50,12 @@ class PotentialBody:
     order: int = 4
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         object.__setattr__(self, "mass", check.positive("mass", self.mass))
         object.__setattr__(self, "J", check.inertia("J", self.J))
         check.one_of("order", self.order, (2, 4))
         names, cores = self.field.wrench.layout.names[2:], self.field.wrench.layout.ins[2:]
         if len(self.parameters) != len(names):
-            raise check.InputError(f"parameters: the field takes {len(names)} ({', '.join(names)})")
+            raise InputError(f"parameters: the field takes {len(names)} ({', '.join(names)})")
         values = zip(names, self.parameters, cores, strict=True)
         object.__setattr__(self, "parameters", tuple(check.finite(*parameter) for parameter in values))
 

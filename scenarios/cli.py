@@ -6,6 +6,7 @@ Whatever is slow to import is imported inside the command that needs it.
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _obey(words: list[str]) -> int | None:
     from gnc.scenarios import display
 
+    if "--out=" in words or ("--out", "") in pairwise(words):
+        raise InputError("--out: is empty; give a directory or a file")
     with display.json_alone() if "--json" in words else nullcontext():
         return app(words, prog_name="gnc", standalone_mode=False)
 
@@ -86,14 +89,9 @@ def _named(incomplete: str) -> list[str]:
     return [name for name in (*builtin(), *map(str, Path().glob("*.toml"))) if name.startswith(incomplete)]
 
 
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME|FILE",
-        help="A built-in mission, a TOML file, or a Python file with a mission in it.",
-        autocompletion=_named,
-    ),
-]
+ABOUT = "A built-in mission, a TOML file, or a Python file with a mission in it."
+MISSION = typer.Argument(metavar="NAME|FILE", help=ABOUT, autocompletion=_named)
+Name = Annotated[str, MISSION]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed [that of the file].")]
 Code = Annotated[
@@ -114,9 +112,8 @@ def _show(
 
     from gnc.config import dump
     from gnc.scenarios import display
-    from gnc.scenarios.missions.doubts import doubts
+    from gnc.scenarios.missions.hints import doubts, perfect
     from gnc.scenarios.missions.load import read
-    from gnc.scenarios.missions.perfect import perfect
 
     mission = read(name, settings or ())
     if signals:
@@ -146,10 +143,7 @@ def _signals(mission: Any, as_json: bool) -> None:
         words = f": {', '.join(signal.labels)}" if signal.labels else ""
         rows.append((name, signal.unit, f"{signal.about}{words}"))
     rows += [(f"t_{name}", "s", f"when {name} happened") for name in mission.events]
-    if as_json:
-        display.tell([dict(zip(header, row, strict=True)) for row in rows])
-    else:
-        display.table(f"signals of {mission.name}; conditions also know t, end and eclipse", header, rows)
+    display.listing(f"signals of {mission.name}; conditions also know t, end and eclipse", header, rows, as_json)
 
 
 @app.command("parts")
@@ -173,10 +167,7 @@ def _parts(
         parts = [(one, name, part) for one in slots for name, part in catalogue.of_slot(one).items()]
         rows = [(one, name, catalogue.about(part)) for one, name, part in parts]
         header, title = ("slot", "kind", "what it is"), "parts"
-    if as_json:
-        display.tell([dict(zip(header, row, strict=True)) for row in rows])
-    else:
-        display.table(title, header, rows)
+    display.listing(title, header, rows, as_json)
 
 
 @app.command("explain")
@@ -192,10 +183,7 @@ def _explain(
 
     header = ("where", f"in {name}", "default", "value", "what it is")
     rows = catalogue.explain(key, read(name))
-    if as_json:
-        display.tell([dict(zip(("where", "here", *header[2:]), row, strict=True)) for row in rows])
-    else:
-        display.table(key, header, rows)
+    display.listing(key, ("where", "here", *header[2:]) if as_json else header, rows, as_json)
 
 
 @app.command("schema")
@@ -258,6 +246,7 @@ def _fly(
     with progress.bar(mission.name) as moved:
         options: Any = {"progress": moved, "ready": lambda: run.try_directory(folder), "flight_code": _code(code)}
         flight = fly(mission, None if trial is None else [trial], **options)
+        flight.verdict.hints += run.chance(flight) if code is None else []
         flight = run.write(flight, folder, figures)
     if as_json:
         display.tell(run.report(flight))
@@ -303,12 +292,7 @@ def _report(
 
 @app.command("monte-carlo")
 def _monte_carlo(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."
-        ),
-    ] = None,
+    name: Annotated[str | None, MISSION] = None,
     settings: Settings = None,
     seed: Seed = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Number of trials [that of the file].")] = None,
@@ -326,10 +310,10 @@ def _monte_carlo(
     as_json: Json = False,
 ) -> None:
     """Fly many dispersed trials; statistics, worst trials, bands; survives a kill."""
-    from gnc.scenarios import display, monte_carlo
+    from gnc.scenarios import display, monte_carlo, progress
 
     mission, folder = monte_carlo.resolve(name, settings or (), seed, trials, out, resume)
-    with monte_carlo.bar(mission.name) as moved:
+    with progress.bar(mission.name) as moved:
         outcome = monte_carlo.run(
             mission,
             folder,
@@ -339,7 +323,7 @@ def _monte_carlo(
             until_ci=until_ci,
             exports=export or (),
             flight_code=_code(code),
-            progress=moved,
+            progress=monte_carlo.told(moved),
         )
     if as_json:
         display.tell(monte_carlo.report(outcome))

@@ -1,7 +1,5 @@
 """The command `gnc design`: gains of regulators, with what they promise."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

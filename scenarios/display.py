@@ -10,8 +10,14 @@ from typing import Any, TextIO
 _alone: list[TextIO] = []  # standard output, while only `tell` may write there
 
 
+def printable(text: str) -> str:
+    """Return a text that may be a user's in one line, without what steers a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: framed on a terminal, aligned columns without decoration elsewhere."""
+    title, rows = printable(title), [tuple(map(printable, row)) for row in rows]
     if not rows:
         print(f"{title}: none")
         return
@@ -22,6 +28,11 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> N
     print(title)
     for row in (header, *rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def listing(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], json: bool) -> None:
+    """Print rows as a table, or as JSON by the names of their columns."""
+    tell([dict(zip(header, row, strict=True)) for row in rows]) if json else table(title, header, rows)
 
 
 def as_json(value: Any) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 
 import typer
 
-from gnc.blame import blamed
-from gnc.errors import DefectError, InputError, PartError
+from gnc.errors import DefectError, InputError, PartError, blamed
 from gnc.files import error_line
+from gnc.scenarios.display import printable
 
 CHECK_FAILED, BAD_INPUT, PART_FAILED, DEFECT, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
 TRACEBACK = "--traceback"
@@ -33,6 +33,8 @@ def ended(command: Callable[[list[str]], int | None], arguments: Sequence[str] |
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers too, with one line
     sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))  # None: closed by a shell
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: a title may have what ASCII lacks
     try:
         code = command([word for word in words if word != TRACEBACK]) or 0
         sys.stdout.flush()
@@ -84,7 +86,7 @@ def _failed(error: BaseException, trace: bool) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
+    shown = printable(" ".join(message.split()))
     with suppress(ValueError, OSError):  # closed: the exit code tells
         print("gnc:", shown, file=sys.stderr)
     return code

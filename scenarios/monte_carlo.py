@@ -1,11 +1,14 @@
-"""A mission as a Monte Carlo campaign: `gnc monte-carlo`."""
+"""A mission as a Monte Carlo campaign: `gnc monte-carlo`.
+
+Figures of a campaign: bands over time, how metrics are distributed, what they go with.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,22 +21,23 @@ from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.montecarlo import campaign
 from gnc.montecarlo.campaign import Campaign, Progress
-from gnc.montecarlo.dask_engine import Dask
-from gnc.montecarlo.engines import Engine, InProcess, LocalProcesses
-from gnc.montecarlo.export import check_format, export
+from gnc.montecarlo.engines import Dask, Engine, InProcess, LocalProcesses
 from gnc.montecarlo.store import read_manifest
-from gnc.scenarios import monte_carlo_figures
+from gnc.montecarlo.summary import check_format, export
 from gnc.scenarios.display import number, table
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.flight import Flight, fly
 from gnc.scenarios.missions.load import read
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.verdict import judge_campaign, lowest
-from gnc.scenarios.plots import save_figure
+from gnc.scenarios.plots import COLOURS, Draw, Figure, panels, save_figure
+from gnc.scenarios.report.campaign_page import fans
+from gnc.scenarios.report.panels import of_books, title_of
 from gnc.scenarios.run import CONFIG
 from gnc.scenarios.trials import MissionFlight
 
 if TYPE_CHECKING:
+    from gnc.montecarlo.campaign import Campaign
     from gnc.scenarios.missions.flight_code import FlightCode
 
 TEXT = "~toml"  # whole configuration among its keys, after all others, so that a difference is told by its key
@@ -140,7 +144,7 @@ def run(
     results.timing["trial_steps_per_s"] = steps / results.timing["fly_s"]
     for path in exports:
         export(results.table, path)
-    for figure, draw in monte_carlo_figures.draw(results, mission).items():
+    for figure, draw in figures(results, mission).items():
         save_figure(draw, out / f"{figure}.png")
     return Outcome(mission, results, judge_campaign(mission, results.table), out)
 
@@ -217,22 +221,65 @@ def _show_sensitivities(rows: list[dict[str, Any]]) -> None:
         table("what goes with what", ("metric", "drawn or dispersed", "rank correlation", "p adjusted"), cells)
 
 
-@contextmanager
-def bar(what: str) -> Iterator[Callable[[Progress], None]]:
-    """Give a function that shows how far a campaign is; silent where nobody looks."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+def told(moved: Callable[..., None] | None) -> Callable[[Progress], None]:
+    """Return what moves a bar, if there is one, by how far a campaign is."""
 
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
-    with Bar(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as shown:
-        task = shown.add_task(what, rate="")
+    def move(now: Progress) -> None:
+        if moved is not None:
+            lost = f", {now.lost} lost" * (now.lost > 0)
+            moved(now.done, now.trials, f"{now.done}/{now.trials} trials, {now.trials_per_s:.3g}/s{lost}")
 
-        def move(now: Progress) -> None:
-            rate = f"{now.done}/{now.trials} trials, {now.trials_per_s:.3g}/s" + (f", {now.lost} lost" * (now.lost > 0))
-            shown.update(task, total=now.trials, completed=now.done, rate=rate, refresh=True)
+    return move
 
-        yield move
+
+MOST = 6  # panels of a figure
+STRONGEST = 15  # bars
+
+
+def figures(campaign: Campaign, mission: Mission) -> Mapping[str, Draw]:
+    """Return the figures by name."""
+    drawn: dict[str, Draw] = {}
+    title = f"{mission.name}: percentiles over {campaign.summary['trials']} trials"
+    if bands := fans(campaign.bands, mission):
+        drawn["bands"] = partial(panels, title=title, plots=bands[:MOST])
+    every = campaign.summary["metrics"].items()
+    there = [key for key, x in every if x["count"] > 1 and x["std"] > 0.0 and not of_books(mission, key)]
+    asked = {key: getattr(part, "at_most", None) for key, part in mission.requirements.items()}
+    metrics = sorted(there, key=lambda key: asked.get(key) is None)[:MOST]  # what is asked comes first
+    if metrics:
+        drawn["metrics"] = lambda figure: _distributions(figure, campaign, mission, metrics)
+    rows = [row for row in campaign.summary["sensitivity"] if not of_books(mission, row["metric"])]
+    if rows:
+        drawn["sensitivity"] = lambda figure: _sensitivities(figure, rows)
+    return drawn
+
+
+def _distributions(figure: Figure, campaign: Campaign, mission: Mission, names: list[str]) -> None:
+    """Draw how many trials have less, metric by metric, with the bound that each trial is asked to keep."""
+    panels = np.atleast_1d(figure.subplots(-(-len(names) // 2), min(len(names), 2), squeeze=False)).ravel()
+    for axes, name in zip(panels, names, strict=False):
+        values = np.sort(campaign.table[name][np.isfinite(campaign.table[name])])
+        axes.plot(values, (np.arange(len(values)) + 0.5) / len(values), color=COLOURS[0], lw=1.2)
+        part = mission.requirements.get(name)
+        for bound in (getattr(part, "at_most", None), getattr(part, "at_least", None)):
+            if bound is not None and getattr(part, "per_trial", True):
+                axes.axvline(bound, color=COLOURS[1], lw=1.0, ls="--")
+        axes.set_xlabel(title_of(mission, name), fontsize=8)
+        axes.set(ylabel="share of trials", ylim=(0.0, 1.0))
+        axes.grid(alpha=0.3)
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+    figure.suptitle(f"Metrics over {campaign.summary['trials']} trials; dashed: what each is asked", fontsize=11)
+
+
+def _sensitivities(figure: Figure, every: list[dict[str, Any]]) -> None:
+    """Draw the strongest rank correlations; pale ones may be chance."""
+    rows, axes = every[:STRONGEST][::-1], figure.subplots()
+    labels = [f"{row['metric']} / {row['input'].removeprefix('input.')}" for row in rows]
+    colours = [COLOURS[0] if row["p_adjusted"] < 0.05 else "0.8" for row in rows]
+    axes.barh(labels, [row["rho"] for row in rows], color=colours)
+    axes.axvline(0.0, color="k", lw=0.8)
+    axes.set(xlabel="rank correlation (grey: may be chance, false-discovery rate above 0.05)", xlim=(-1.0, 1.0))
+    axes.set_title("What goes with what: metric / dispersed field")
+    axes.tick_params(axis="y", labelsize=8)
+    axes.grid(alpha=0.3, axis="x")

@@ -1,7 +1,5 @@
 """Drawing that all figures share: descriptions of plots, legends, errors over time, and the file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,8 @@ from gnc.scenarios.report import plot as described
 if TYPE_CHECKING:  # whoever draws brings matplotlib
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Axes = Figure = Any
 
 Array = NDArray[Any]
 Draw = Callable[["Figure"], None]

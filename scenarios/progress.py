@@ -1,7 +1,5 @@
 """A progress bar with the time left: on a terminal, and silence in a pipe."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,25 +11,24 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function (done, all) that moves the bar, or None where nobody looks."""
+def bar(what: str) -> Iterator[Callable[..., None] | None]:
+    """Give a function (done, all, note) that moves the bar, or None where nobody looks."""
     if not (sys.stderr.isatty() or in_notebook()):
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-    )
+    note = TextColumn("{task.percentage:>3.0f}% {task.fields[note]}")
+    columns = TextColumn("{task.description}"), BarColumn(), note, TimeRemainingColumn()
     with Progress(*columns, console=None if in_notebook() else Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what)
+        task, last = shown.add_task(what, note=""), -1
 
-        def move(done: int, total: int) -> None:
-            if done * 200 // max(total, 1) != (done - 1) * 200 // max(total, 1):  # a tick is short, drawing is not
-                shown.update(task, total=total, completed=done)
+        def move(done: int, total: int, note: str = "") -> None:
+            nonlocal last
+            share = done * 200 // max(total, 1)
+            if share != last:  # a tick is short, drawing is not
+                shown.update(task, total=total, completed=done, note=note)
+            last = share
 
         yield move

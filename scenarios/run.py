@@ -5,21 +5,29 @@ from __future__ import annotations
 import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gnc import __version__, history
 from gnc.checks import bound_text
-from gnc.config import dump
-from gnc.errors import InputError
+from gnc.config import digest, dump
+from gnc.config.component import own_files
+from gnc.errors import InputError, PartError
 from gnc.files import replacing
 from gnc.scenarios.display import as_json, number, table
 from gnc.scenarios.missions import figures
 from gnc.scenarios.missions.dispersal import MANY
-from gnc.scenarios.missions.flight import Flight
+from gnc.scenarios.missions.flight import Flight, beginning
 from gnc.scenarios.plots import save_figure
+
+if TYPE_CHECKING:
+    from gnc.labelled import Signals
 
 CONFIG, HISTORY, METRICS, TABLE = "config.toml", "history.nc", "metrics.json", "trials.nc"
 SHOWN = 5  # lost trials that are told
+AGAIN = 3  # records until which a trial is flown again
 
 
 def report(flight: Flight) -> dict[str, Any]:
@@ -45,6 +53,7 @@ def report(flight: Flight) -> dict[str, Any]:
         "loops": int(flight.recorded.attrs["loops"]),
         "flight_code": flight.recorded.attrs.get("flight_code", ""),
         "version": __version__,
+        "mission_sha256": digest(mission),
         "out": None if flight.out is None else str(flight.out),
     }
 
@@ -56,6 +65,29 @@ def _comparison(flight: Flight) -> dict[str, Any] | None:
         return None
     rows = [[who, *[flight.verdict.metrics[key] for key in keys]] for who, keys in comparison.rows.items()]
     return {"title": comparison.title, "columns": list(comparison.columns), "rows": rows}
+
+
+def _numbers(signals: Signals) -> dict[str, np.ndarray]:
+    """Return the numbers of the first trial in the first records."""
+    kept = {str(k): x.values[:1, :AGAIN] for k, x in signals.data_vars.items() if x.dims[:2] == ("trial", "time")}
+    return {name: values for name, values in kept.items() if values.dtype.kind in "fiub"}
+
+
+def chance(flight: Flight) -> list[str]:
+    """Say which parts of a user's make other numbers when the first trial begins again by itself, if any do."""
+    from gnc.montecarlo.engines import check_repeatable
+    from gnc.montecarlo.flight import LOST
+
+    sources, first = own_files(flight.mission), int(flight.recorded["trial"].values[0])
+    if not sources:
+        return []
+    again: Any = SimpleNamespace(sources=sources)
+    again.fly = lambda trials: _numbers(beginning(flight.mission, flight.seed, trials, AGAIN))
+    try:
+        check_repeatable(again, first, {LOST: np.array([""]), **_numbers(flight.recorded)})
+    except PartError as error:
+        return [f"{', '.join(Path(source).name for source in sources)}: {error.message}"]
+    return []
 
 
 def try_directory(out: Path) -> None:
@@ -99,7 +131,8 @@ def show(flight: Flight) -> None:
     verdict, mission = flight.verdict, flight.mission
     side_by_side = verdict.comparison
     compared = set() if side_by_side is None else {key for keys in side_by_side.rows.values() for key in keys}
-    rows = [(key, number(value)) for key, value in verdict.metrics.items() if key not in compared]
+    metrics = {key: value for key, value in verdict.metrics.items() if key not in compared}
+    rows = [(key, "no data" if np.isnan(value) else number(value)) for key, value in metrics.items()]
     table(f"{mission.name}: {mission.title}".removesuffix(": "), ("metric", "value"), rows)
     print()
     if side_by_side is not None:

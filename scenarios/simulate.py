@@ -1,7 +1,5 @@
 """Fly one trial of a mission and leave its measurements as a log, with the configuration by which replay reads it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

@@ -17,8 +17,7 @@ from gnc.controllers.reference import PoseReference
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.models.craft.base import Report
-from gnc.models.craft.ports import docked, other
-from gnc.models.known import Known
+from gnc.models.known import Known, docked, other
 from gnc.typing import Array
 
 SIGNALS = {

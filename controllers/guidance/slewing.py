@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, chosen, maximum, minimum, where
+from gnc.batch import batched, chosen, maximum, minimum, sized, where
 from gnc.config import Positive, Section, Vector3
 from gnc.controllers import slew
 from gnc.controllers.guidance.base import Guidance, View
@@ -135,19 +134,13 @@ class SlewSection(Section):
         return lambda turns: _by_wheels(len(normals))(turns, known.J, normals, *able, *fixed)
 
 
-@functools.cache
-def _by_wheels(facets: int) -> Kernel:
-    """Return the kernel of limits by wheels, whose zonotope has so many facets."""
-
-    @batched(f"(3,3),(3,3),({facets},3),(),(),(),()->(),()")
-    def limits(turns, J, normals, momentum, torque, rate, acceleration):
-        """Return the least limits of rate and acceleration about any of the axes of a path."""
-        need = 0.0 * turns[0, 0]
-        for axis in turns:
-            size = np.sqrt(axis @ axis)
-            load = J @ (axis / where(size > 0.0, size, 1.0))
-            for normal in normals:
-                need = maximum(need, abs(normal @ load))
-        return minimum(momentum / need, rate), minimum(torque / need, acceleration)
-
-    return limits
+@sized(lambda facets: f"(3,3),(3,3),({facets},3),(),(),(),()->(),()")
+def _by_wheels(turns, J, normals, momentum, torque, rate, acceleration):
+    """Return the least limits of rate and acceleration about any of the axes of a path."""
+    need = 0.0 * turns[0, 0]
+    for axis in turns:
+        size = np.sqrt(axis @ axis)
+        load = J @ (axis / where(size > 0.0, size, 1.0))
+        for normal in normals:
+            need = maximum(need, abs(normal @ load))
+    return minimum(momentum / need, rate), minimum(torque / need, acceleration)

@@ -7,13 +7,12 @@ the other. Source: Singer and Seering, J. Dyn. Sys. Meas. Control 112 (1990) 76,
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Literal
 
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, maximum, minimum
+from gnc.batch import maximum, minimum, sized
 from gnc.config import NonNegative, Positive, Quaternion
 from gnc.controllers.guidance.base import GuidancePart, Plan
 from gnc.controllers.reference import AttitudeReference
@@ -41,24 +40,18 @@ class TurnPlan(Plan):
         return AttitudeReference(*_turned(len(self._numbers[-1]))(*self._numbers, t))
 
 
-@functools.cache
-def _turned(count: int) -> Kernel:
-    """Return the kernel of a turn in so many shares."""
-
-    @batched(f"(4),(3),(),(),({count}),()->(4),(3),(3)")
-    def turned(q_from, turn, start_s, time_s, delays, t):
-        """Return attitude, rate and acceleration of the reference."""
-        angle, rate, push = 0.0, 0.0, 0.0
-        for delay in delays:
-            u = minimum(maximum((t - start_s - delay) / time_s, 0.0), 1.0)
-            angle = angle + u * u * u * (10.0 - u * (15.0 - 6.0 * u))
-            rate = rate + 30.0 * u * u * (1.0 - u) * (1.0 - u)
-            push = push + 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u)
-        share = 1.0 / count
-        q_IR = quaternion.mul(q_from, quaternion.exp((share * angle) * turn))
-        return q_IR, (share / time_s * rate) * turn, (share / (time_s * time_s) * push) * turn
-
-    return turned
+@sized(lambda count: f"(4),(3),(),(),({count}),()->(4),(3),(3)")
+def _turned(q_from, turn, start_s, time_s, delays, t, *, count):
+    """Return attitude, rate and acceleration of the reference."""
+    angle, rate, push = 0.0, 0.0, 0.0
+    for delay in delays:
+        u = minimum(maximum((t - start_s - delay) / time_s, 0.0), 1.0)
+        angle = angle + u * u * u * (10.0 - u * (15.0 - 6.0 * u))
+        rate = rate + 30.0 * u * u * (1.0 - u) * (1.0 - u)
+        push = push + 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u)
+    share = 1.0 / count
+    q_IR = quaternion.mul(q_from, quaternion.exp((share * angle) * turn))
+    return q_IR, (share / time_s * rate) * turn, (share / (time_s * time_s) * push) * turn
 
 
 class TurnPart(GuidancePart):

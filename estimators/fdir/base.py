@@ -1,7 +1,5 @@
 """What every kind of FDIR (failure detection, isolation, recovery) gives flight software."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, maximum, minimum
+from gnc.batch import batched, maximum, minimum, sized
 from gnc.config import NonNegative, Positive, Section
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -101,26 +100,21 @@ class AttitudeNavigation:
         return {"nees": nees, "sigma_deg": sigma3_deg(C[..., :3, :3]), "recoveries": belief.recoveries}
 
 
-@functools.cache
-def slewed_by(n: int) -> Kernel:
+@sized(lambda n: f"({n},{n}),(3),(3),(3)->({n},{n})")
+def slewed_by(C, w_before, w_after, slewing, *, n):
     """Return the kernel that lets a covariance of n errors grow where a body of unsure inertia turns faster or slower.
 
     The momentum is off by dJ w, and in a turn that begins or ends by something else than before: its variance grows by
     what that of dJ w changes by, in as many steps as may be, to no more than that of dJ w at a rate that craft slew at:
     a filter that is lost believes in any rate, and would feed on its own error.
     """
-
-    @batched(f"({n},{n}),(3),(3),(3)->({n},{n})")
-    def slewed(C, w_before, w_after, slewing):
-        before, after = w_before @ w_before, w_after @ w_after
-        swift = minimum(maximum(before, after), SWIFTEST * SWIFTEST)
-        grown = zeros(n, n)
-        for i in range(3):
-            left = maximum(slewing[i] * swift - C[3 + i, 3 + i], 0.0)
-            grown[3 + i, 3 + i] = minimum(slewing[i] * abs(after - before), left)
-        return C + grown
-
-    return slewed
+    before, after = w_before @ w_before, w_after @ w_after
+    swift = minimum(maximum(before, after), SWIFTEST * SWIFTEST)
+    grown = zeros(n, n)
+    for i in range(3):
+        left = maximum(slewing[i] * swift - C[3 + i, 3 + i], 0.0)
+        grown[3 + i, 3 + i] = minimum(slewing[i] * abs(after - before), left)
+    return C + grown
 
 
 @batched("(6,6),(3,3)->(6,6)")

@@ -11,10 +11,9 @@ from pydantic import Field
 from gnc import lie, quaternion
 from gnc.config import NonNegative
 from gnc.errors import InputError
-from gnc.estimators import centre_motion, midpoint_dqekf, pose_motion
+from gnc.estimators import pose_motion, standard_mekf
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import ExtraState, SensorBias, sensor_biases
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import ExtraState, Inertia, SensorBias, sensor_biases
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.navigation.chaser import ChaserNavigation, PairBelief, taken_along
 from gnc.estimators.navigation.free_body import Move, Prior, TargetNavigation
@@ -22,14 +21,13 @@ from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
 from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.craft.base import Nominal
 from gnc.models.craft.body import about_centre
-from gnc.models.craft.ports import other
-from gnc.models.known import Known
+from gnc.models.known import Known, other
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
 
 Percent = Annotated[float, Field(ge=0, le=50)]
 SIGMAS = 5.0  # how many of them a momentum may be off before it counts as impossible
-WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as `pose_inertia` advises
+WALK = 1e-3  # of the inertia's first standard deviation in a second's root, as `pose_motion` advises
 
 
 class DqekfPart(NavigationPart):
@@ -114,7 +112,7 @@ class DqekfPart(NavigationPart):
             if self.inertia_sigma_percent > 0.0 or not self.of:
                 wanted = "estimates no inertia" if self.of else "is for a craft that flies freely"
                 raise InputError(f'inertia_sigma_percent: method "midpoint" {wanted}; set 0 or use "vi4"')
-            return midpoint_dqekf.MidpointDqEkf(nominal.M, **options)
+            return standard_mekf.MidpointDqEkf(nominal.M, **options)
         turn = pose_motion.TURN if self.substeps else None
         extras = self._extras(nominal, known)
         return DqEkf(nominal.M, method=self.method, turn=turn, chart=self.chart, extras=extras, **options)
@@ -176,8 +174,8 @@ def _centre(M: Array) -> Array:
 
 def _mover(filter_: DqEkf) -> Move:
     """Return what moves the mean as the filter does."""
-    if isinstance(filter_, midpoint_dqekf.MidpointDqEkf):
-        return lambda x, M, h: PoseState(*midpoint_dqekf.move(*x, M, h)[:2])
+    if isinstance(filter_, standard_mekf.MidpointDqEkf):
+        return lambda x, M, h: PoseState(*standard_mekf.midpoint_move(*x, M, h)[:2])
     if filter_.method == "auto":
-        return lambda x, M, h: PoseState(*centre_motion.drift_mean(*x, M, h))
+        return lambda x, M, h: PoseState(*pose_motion.drift_mean(*x, M, h))
     return lambda x, M, h: PoseState(*pose_motion.move_mean(filter_.method, *x, None, M, h, filter_.turn))

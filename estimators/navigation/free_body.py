@@ -11,7 +11,6 @@ the flight, it begins anew, at the pose that is measured, with that momentum.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gnc import quaternion, spatial
-from gnc.batch import Kernel, batched, when, where
+from gnc.batch import batched, sized, when, where
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.kalman import Innovation
 from gnc.estimators.navigation import pose
@@ -167,16 +166,10 @@ def _astray(dq_IT, chi_T, M, L_I, p_I, possible, before, after):
     return where((after > before) & ~near, 1.0, 0.0)
 
 
-@functools.cache
-def _restarted(n: int) -> Kernel:
-    """Return the kernel that puts a covariance of pose and twist beside that of the extra states."""
-
-    @batched(f"({n},{n}),(12,12)->({n},{n})")
-    def restarted(C, C_first):
-        """Return C with its first block replaced, and nothing beside it."""
-        if n == 12:
-            return C_first
-        nil = zeros(12, n - 12)
-        return block([[C_first, nil], [nil.T, C[12:, 12:]]])
-
-    return restarted
+@sized(lambda n: f"({n},{n}),(12,12)->({n},{n})")
+def _restarted(C, C_first, *, n):
+    """Return C with its first block replaced, and nothing beside it."""
+    if n == 12:
+        return C_first
+    nil = zeros(12, n - 12)
+    return block([[C_first, nil], [nil.T, C[12:, 12:]]])

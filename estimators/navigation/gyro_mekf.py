@@ -8,7 +8,6 @@ rate bridges the time since, and the sample makes up for what it was off.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, where
+from gnc.batch import batched, sized, where
 from gnc.config import NonNegative
 from gnc.errors import InputError
 from gnc.estimators import consistency
@@ -134,17 +133,11 @@ class GyroNavigation(AttitudeNavigation):
         }
 
 
-@functools.cache
-def _begun(n: int) -> Kernel:
-    """Return the kernel that begins a filter with n errors."""
-
-    @batched(f"(4),(3),(6,6),({n - 3},{n - 3})->(4),(3),({n},{n})")
-    def begun(q_IB, w_B, C, C_biases):
-        """Return attitude, rate, and the covariance of attitude and biases."""
-        none = zeros(3, n - 3)
-        return q_IB, w_B, block([[C[:3, :3], none], [none.T, C_biases]])
-
-    return begun
+@sized(lambda n: f"(4),(3),(6,6),({n - 3},{n - 3})->(4),(3),({n},{n})")
+def _begun(q_IB, w_B, C, C_biases, *, n):
+    """Return attitude, rate, and the covariance of attitude and biases."""
+    none = zeros(3, n - 3)
+    return q_IB, w_B, block([[C[:3, :3], none], [none.T, C_biases]])
 
 
 @batched("(),()->()")

@@ -9,7 +9,7 @@ from gnc.estimators.navigation.base import Estimate, Navigation, NavigationPart,
 from gnc.history import Signal
 from gnc.models.craft.base import Report
 from gnc.models.known import Known
-from gnc.models.sensors.error_state import attitude, has_pose, rate
+from gnc.models.sensors.interface import attitude, has_pose, rate
 from gnc.typing import Array
 
 

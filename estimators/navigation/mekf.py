@@ -9,8 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from gnc.config import NonNegative
-from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias, sensor_biases
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import ExtraState, Inertia, ResidualDipole, SensorBias, sensor_biases
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation import model_error
 from gnc.estimators.navigation.attitude import SLIGHT, AttitudeKnowledge, diagonal, started

@@ -15,13 +15,12 @@ errors have, and what noise leaves is about the other half, as there is no white
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from gnc.batch import Kernel, batched
+from gnc.batch import batched, sized
 from gnc.estimators.initialise import VECTOR_SENSORS
 from gnc.linalg import identity, zeros
 from gnc.models.known import Known
@@ -82,17 +81,13 @@ def _of(sensor: Any, x: Any, env: Any) -> Array:
     return _information(H.shape[-2])(H[..., :3], R, np.asarray(sensor.rate_hz))
 
 
-@functools.cache
-def _information(m: int) -> Kernel:
-    @batched(f"({m},3),({m},{m}),()->(3,3)")
-    def information(H, R, rate_hz):
-        """Return H^T R^-1 H times a rate; sensors have the same noise along all axes, or independent ones."""
-        total = zeros(3, 3)
-        for j in range(m):
-            total = total + (rate_hz / R[j, j]) * np.outer(H[j], H[j])
-        return total
-
-    return information
+@sized(lambda m: f"({m},3),({m},{m}),()->(3,3)")
+def _information(H, R, rate_hz, *, m):
+    """Return H^T R^-1 H times a rate; sensors have the same noise along all axes, or independent ones."""
+    total = zeros(3, 3)
+    for j in range(m):
+        total = total + (rate_hz / R[j, j]) * np.outer(H[j], H[j])
+    return total
 
 
 @batched("(3,3)->()")

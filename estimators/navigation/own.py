@@ -8,8 +8,7 @@ from gnc.config import NonNegative
 from gnc.estimators.navigation.attitude import AttitudeKnowledge, started
 from gnc.estimators.navigation.base import Navigation, NavigationPart
 from gnc.estimators.navigation.pose import PoseKnowledge, PoseNavigation
-from gnc.models.craft.ports import other
-from gnc.models.known import Known
+from gnc.models.known import Known, other
 from gnc.parts import OwnPart
 
 

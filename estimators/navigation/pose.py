@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import Kernel, batched
+from gnc.batch import batched, sized
 from gnc.config import Positive, Section
 from gnc.draws import Draws
 from gnc.errors import InputError
@@ -118,27 +117,21 @@ def _sigmas(C):
     return np.sqrt(array([C[i, i] for i in range(6)]))
 
 
-@functools.cache
-def _pulled_apart(n: int) -> Kernel:
-    """Return the kernel by which gravity makes an error of the place one of the velocity, of n error states."""
-
-    @batched(f"({n},{n}),(4),(3),()->({n},{n})")
-    def pulled_apart(C, q_IB, r_I, h):
-        """Return K C K^T, dv = h mu/r^3 (3 u u^T - 1) dr along u = r/|r|, body axes."""
-        r_B = quaternion.inverse_rotate(q_IB, r_I)
-        square = r_B @ r_B
-        pull = (h * EARTH_MU / (square * np.sqrt(square))) * (3.0 / square * np.outer(r_B, r_B) - identity(3))
-        one, many = identity(3), n - 12
-        K = block(
-            [
-                [identity(9), zeros(9, 3 + many)],
-                [zeros(3, 3), pull, zeros(3, 3), one, zeros(3, many)],
-                [zeros(many, 12), identity(many)],
-            ][: 3 if many else 2]
-        )
-        return K @ C @ K.T
-
-    return pulled_apart
+@sized(lambda n: f"({n},{n}),(4),(3),()->({n},{n})")
+def _pulled_apart(C, q_IB, r_I, h, *, n):
+    """Return K C K^T, dv = h mu/r^3 (3 u u^T - 1) dr along u = r/|r|, body axes."""
+    r_B = quaternion.inverse_rotate(q_IB, r_I)
+    square = r_B @ r_B
+    pull = (h * EARTH_MU / (square * np.sqrt(square))) * (3.0 / square * np.outer(r_B, r_B) - identity(3))
+    one, many = identity(3), n - 12
+    K = block(
+        [
+            [identity(9), zeros(9, 3 + many)],
+            [zeros(3, 3), pull, zeros(3, 3), one, zeros(3, many)],
+            [zeros(many, 12), identity(many)],
+        ][: 3 if many else 2]
+    )
+    return K @ C @ K.T
 
 
 class PoseKnowledge(Section):

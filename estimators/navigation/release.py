@@ -20,10 +20,9 @@ from gnc.estimators.pose_belief import PoseBelief
 from gnc.history import Signal
 from gnc.linalg import block, zeros
 from gnc.models.craft.base import Report
-from gnc.models.craft.ports import together
-from gnc.models.known import Known
+from gnc.models.known import Known, together
 from gnc.models.parameters import store
-from gnc.models.separation import push, push_impulse
+from gnc.models.pose_body import push, push_impulse
 from gnc.typing import Array
 
 

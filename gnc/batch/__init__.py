@@ -15,6 +15,7 @@ from gnc.batch.choice import chosen, nowhere, when
 from gnc.batch.derivative import jacobian
 from gnc.batch.functions import as_numbers, copysign, maximum, minimum, precise, where
 from gnc.batch.kernel import JIT_OFF, Kernel, batched, python_part
+from gnc.batch.sized import sized
 from gnc.batch.tangent import tangent
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "nowhere",
     "precise",
     "python_part",
+    "sized",
     "tangent",
     "when",
     "where",

@@ -1,10 +1,8 @@
 """Typed configuration in TOML: sections, errors of one line, overrides, comparison, the user's own components."""
 
-from gnc.config.arrays import Edges, Inertia, Matrix3, NonNegative, Positive, Quaternion, Vector3
-from gnc.config.base import Section, parse, read
-from gnc.config.compare import difference, digest, flat
+from gnc.config.base import Section, difference, digest, flat, override, parse, read
 from gnc.config.component import Component, load_component
-from gnc.config.settings import override
+from gnc.config.schema import Edges, Inertia, Matrix3, NonNegative, Percent, Positive, Quaternion, Vector3
 from gnc.config.toml_text import dump
 
 __all__ = [
@@ -13,6 +11,7 @@ __all__ = [
     "Inertia",
     "Matrix3",
     "NonNegative",
+    "Percent",
     "Positive",
     "Quaternion",
     "Section",

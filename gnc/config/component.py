@@ -17,10 +17,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from gnc.blame import PACKAGES
 from gnc.config.base import Section
 from gnc.config.toml_text import value_text
-from gnc.errors import InputError, said
+from gnc.errors import PACKAGES, InputError, said
 from gnc.montecarlo.identity import EXECUTED
 from gnc.shared_state import watch
 

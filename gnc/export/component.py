@@ -18,8 +18,7 @@ import numpy as np
 from gnc import __version__
 from gnc.export.c_code import MOST_REPEATS, CUnit, literal
 from gnc.export.kernel_files import source_file, template
-from gnc.export.software import Function, Software, Variant, time_text
-from gnc.export.structs import Field
+from gnc.export.software import Field, Function, Software, Variant, time_text
 from gnc.instant import TimeTest
 from gnc.state_slots import most_waiting
 

@@ -1,7 +1,7 @@
 """Impacts between two bodies: both with seven velocities, their unit constraints and all contacts solved together.
 
 Velocities z = (v, nu, Om) of both bodies, one after the other, M = diag(M_1, M_2). A contact pushes both bodies at one
-point of space, in opposite directions: its rows are W = (W_1, -W_2) of `contact_geometry.directions`. The impact law is
+point of space, in opposite directions: its rows are W = (W_1, -W_2) of `contact.directions`. The impact law is
 that of `contact`,
 
     z+ = z + M^-1 (W^T Lam + unit),  xi = W (z+ + e z):   xi_nu = 0,  Lam_N >= 0, xi_N >= 0, Lam_N xi_N = 0,
@@ -20,7 +20,7 @@ import numpy as np
 
 from gnc import quaternion
 from gnc.batch import batched
-from gnc.integrators.contact_geometry import directions
+from gnc.integrators.contact import directions
 from gnc.linalg import block, inv3, zeros
 
 Array = Any

@@ -20,7 +20,7 @@ import numpy as np
 
 from gnc.batch import Kernel, batched, jacobian
 from gnc.batch.layout import Layout
-from gnc.linalg import block, cross, skew, zeros
+from gnc.linalg import block, cross, zeros
 from gnc.quaternion import derivative, inverse_rotate, rotate
 from gnc.typing import Array
 
@@ -154,14 +154,6 @@ def gravity_gradient_torque(q_IB, r_I, mu, J):
     square = r_I @ r_I
     n = inverse_rotate(q_IB, r_I)
     return (3.0 * mu / (square * square * np.sqrt(square))) * cross(n, J @ n)
-
-
-@batched("(4),(3),(),(3,3)->(3,3)")
-def gravity_gradient_slope(q_IB, r_I, mu, J):
-    """Return T = d torque_B/d a = 3 mu/|r|^3 ([n] J - [J n]) [n], since n turns to n + n x a."""
-    square = r_I @ r_I
-    n = inverse_rotate(q_IB, r_I)
-    return (3.0 * mu / (square * square * np.sqrt(square))) * ((skew(n) @ J - skew(J @ n)) @ skew(n))
 
 
 @batched("(4),(3),(),(),(3,3)->(3),(3)")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,37 @@ from gnc.batch import Kernel, batched, maximum, where
 from gnc.integrators import euler_top, taylor
 from gnc.integrators.composition import ABA2, aba2, chained, largest_stage, no_step
 from gnc.integrators.composition import kick_drift_kick as kicked
-from gnc.integrators.groups import by_group
 from gnc.integrators.principal import principal
 from gnc.linalg import array, block, identity, skew, zeros
 from gnc.quaternion import mul
 from gnc.typing import Array
+
+
+def by_group(
+    groups: Any, run: Callable[..., tuple[Any, ...]], args: Sequence[Any], cores: Sequence[int]
+) -> tuple[Any, ...]:
+    """Return run(group, *args) of every trial: `groups` holds its number, `cores` counts the axes of each argument.
+
+    Arguments broadcast over leading axes as in kernels, and stay as they are if all trials belong to one group.
+    """
+    if not np.ndim(groups):
+        return run(int(groups), *args)
+    first = int(groups.flat[0]) if groups.size else 0
+    if np.all(groups == first):
+        return run(first, *args)
+    arrays = [np.asarray(a) for a in args]
+    lead = np.broadcast_shapes(groups.shape, *[a.shape[: a.ndim - n] for a, n in zip(arrays, cores, strict=True)])
+    groups = np.broadcast_to(groups, lead)
+    arrays = [np.broadcast_to(a, lead + a.shape[a.ndim - n :]) for a, n in zip(arrays, cores, strict=True)]
+    outs: tuple[Any, ...] = ()
+    for group in np.unique(groups):
+        chosen = groups == group
+        results = run(int(group), *[a[chosen] for a in arrays])
+        outs = outs or tuple(np.empty(lead + result.shape[1:]) for result in results)
+        for out, result in zip(outs, results, strict=True):
+            out[chosen] = result
+    return outs
+
 
 REACHES = (1.0, 2.5, 5.0, 10.0)  # [rad] the largest Om |h| of each group
 NODES = (8, 12, 18, 28)  # 6 + 2.2 Om |h|, which the Jacobian needs; the attitude itself would do with 6 + 1.6 Om |h|

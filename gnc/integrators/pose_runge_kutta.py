@@ -13,6 +13,7 @@ import numpy as np
 from gnc import quaternion, spatial
 from gnc.batch import batched, jacobian
 from gnc.dual_quaternion import adjoint, conj, left_matrix, mul, normalize, pure
+from gnc.integrators.runge_kutta import classical
 from gnc.linalg import array, block, cross, zeros
 
 
@@ -21,15 +22,6 @@ def _twist_rate(chi_B, wrench_B, M):
     mu = M @ chi_B
     w, v, L, P = chi_B[:3], chi_B[3:], mu[:3], mu[3:]
     return spatial.inverse(M) @ (wrench_B + np.concatenate([cross(L, w) + cross(P, v), cross(P, w)]))
-
-
-def _runge_kutta(rate, y, h):
-    """Take one classical step of fourth order."""
-    k1 = rate(y)
-    k2 = rate(y + (0.5 * h) * k1)
-    k3 = rate(y + (0.5 * h) * k2)
-    k4 = rate(y + h * k3)
-    return y + (h / 6.0) * (k1 + 2.0 * (k2 + k3) + k4)
 
 
 @batched("(4),(3),(6),(6),(6,6),()->(4),(3),(6)")
@@ -41,7 +33,7 @@ def quaternion_step(q_IB, r_IB, chi_B, wrench_B, M, h):
         turn, velocity = quaternion.derivative(q, chi[:3]), quaternion.rotate(q, chi[3:])
         return np.concatenate([turn, velocity, _twist_rate(chi, wrench_B, M)])
 
-    y = _runge_kutta(rate, np.concatenate([q_IB, r_IB, chi_B]), h)
+    y = classical(rate, np.concatenate([q_IB, r_IB, chi_B]), h)
     return quaternion.normalize(y[:4]), y[4:7], y[7:]
 
 
@@ -54,7 +46,7 @@ def euler_step(angles, r_IB, chi_B, wrench_B, M, h):
         turn, velocity = _euler_rate(y[:3], chi[:3]), euler_matrix(y[:3]) @ chi[3:]
         return np.concatenate([turn, velocity, _twist_rate(chi, wrench_B, M)])
 
-    y = _runge_kutta(rate, np.concatenate([angles, r_IB, chi_B]), h)
+    y = classical(rate, np.concatenate([angles, r_IB, chi_B]), h)
     return y[:3], y[3:6], y[6:]
 
 
@@ -84,7 +76,7 @@ def _body_step(chi_B, wrench_B, M, h):
     def rate(y):
         return np.concatenate([mul(y[:8], pure(0.5 * y[8:])), _twist_rate(y[8:], wrench_B, M)])
 
-    y = _runge_kutta(rate, np.concatenate([array([1.0, *zeros(7)]), chi_B]), h)
+    y = classical(rate, np.concatenate([array([1.0, *zeros(7)]), chi_B]), h)
     return normalize(y[:8]), y[8:]
 
 

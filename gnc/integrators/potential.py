@@ -36,7 +36,7 @@ from gnc.batch.layout import Layout
 from gnc.integrators import qvi, qvi_increment
 from gnc.integrators.composition import SUZUKI4, chained, compose
 from gnc.integrators.fields import Field
-from gnc.integrators.qvi_equation import increment
+from gnc.integrators.qvi import increment
 from gnc.linalg import array, block, identity, zeros
 from gnc.quaternion import mul
 

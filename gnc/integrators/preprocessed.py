@@ -24,8 +24,7 @@ import numpy as np
 
 from gnc.batch import batched, where
 from gnc.integrators.composition import kick_drift_kick
-from gnc.integrators.qvi import turn_slope
-from gnc.integrators.qvi_equation import slope, solve
+from gnc.integrators.qvi import slope, solve, turn_slope
 from gnc.linalg import array, block, cross, det3, identity, inv3, skew, zeros
 from gnc.quaternion import conj, mul, to_matrix
 from gnc.typing import Array

@@ -1,6 +1,6 @@
 """QVI in the form with increments, as the paper prints it.
 
-State: the attitude q_IB at node k and the increment phi that leads to node k + 1. With the momenta of `qvi_equation`
+State: the attitude q_IB at node k and the increment phi that leads to node k + 1. With the momenta of `qvi`
 
     q_{k+1} = q_k (s, phi_k),        leading(phi_{k+1}, rho_{k+1}) = trailing(phi_k, rho_k) + h tau_{k+1}
 
@@ -15,8 +15,7 @@ Erratum: in eq. (63) the torque stands on the side of k + 1, which turns its sig
 import numpy as np
 
 from gnc.batch import batched
-from gnc.integrators.qvi import turn_slope
-from gnc.integrators.qvi_equation import increment, leading_slope, trailing_momentum, trailing_slope
+from gnc.integrators.qvi import increment, leading_slope, trailing_momentum, trailing_slope, turn_slope
 from gnc.linalg import array, block, inv3, zeros
 from gnc.quaternion import conj, mul, to_matrix
 

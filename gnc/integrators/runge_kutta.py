@@ -30,7 +30,8 @@ def _midpoint_rule(rate, y, h):
     return y + h * rate(y + (0.5 * h) * rate(y))
 
 
-def _classical_rule(rate, y, h):
+def classical(rate, y, h):
+    """Take one classical step of fourth order of y' = rate(y)."""
     k1 = rate(y)
     k2 = rate(y + (0.5 * h) * k1)
     k3 = rate(y + (0.5 * h) * k2)
@@ -55,52 +56,33 @@ def _turn(rule: Rule) -> Kernel:
     return turn
 
 
-_midpoint, _rk4 = _turn(_midpoint_rule), _turn(_classical_rule)
-_midpoint_slopes, _rk4_slopes = (jacobian(turn, ("P_B", "tau_B"), value=True) for turn in (_midpoint, _rk4))
+def _steps(rule: Rule, name: str, doc: str, normalized: bool = False) -> tuple[Kernel, Kernel]:
+    """Return a step by a rule and the same with its Jacobians, under a name and the same with `_jacobian`."""
+    turn, end = _turn(rule), normalize if normalized else lambda q: q
+    slopes = jacobian(turn, ("P_B", "tau_B"), value=True)
+
+    def step(q_IB, P_B, tau_B, J, rho_B, h):
+        f, P_B = turn(P_B, tau_B, J, rho_B, h)
+        return end(mul(q_IB, f)), P_B
+
+    def step_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
+        f, P_B, f_P, f_tau, P_P, P_tau = slopes(P_B, tau_B, J, rho_B, h)
+        to_error = left_matrix(conj(f))[1:] * (2.0 / (f @ f))
+        F = block([[to_matrix(conj(normalize(f))), to_error @ f_P], [zeros(3, 3), P_P]])
+        return end(mul(q_IB, f)), P_B, F, np.concatenate([to_error @ f_tau, P_tau])
+
+    given = "(4),(3),(3),(3,3),(3),()"
+    step.__name__ = step.__qualname__ = name
+    step_jacobian.__name__ = step_jacobian.__qualname__ = f"{name}_jacobian"
+    step.__doc__, step_jacobian.__doc__ = doc, f"{doc} With its Jacobians F and G."
+    return batched(f"{given}->(4),(3)")(step), batched(f"{given}->(4),(3),(6,6),(6,3)")(step_jacobian)
 
 
-def _step_jacobian(slopes, q_IB, P_B, tau_B, J, rho_B, h):
-    f, P_B, f_P, f_tau, P_P, P_tau = slopes(P_B, tau_B, J, rho_B, h)
-    to_error = left_matrix(conj(f))[1:] * (2.0 / (f @ f))
-    F = block([[to_matrix(conj(normalize(f))), to_error @ f_P], [zeros(3, 3), P_P]])
-    return mul(q_IB, f), P_B, F, np.concatenate([to_error @ f_tau, P_tau])
-
-
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3)")
-def midpoint(q_IB, P_B, tau_B, J, rho_B, h):
-    """Take one step of the explicit midpoint rule."""
-    f, P_B = _midpoint(P_B, tau_B, J, rho_B, h)
-    return mul(q_IB, f), P_B
-
-
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3)")
-def midpoint_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
-    """Return what `midpoint` does, and its Jacobians F and G."""
-    return _step_jacobian(_midpoint_slopes, q_IB, P_B, tau_B, J, rho_B, h)
-
-
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3)")
-def rk4(q_IB, P_B, tau_B, J, rho_B, h):
-    """Take one classical step of fourth order; |q| drifts."""
-    f, P_B = _rk4(P_B, tau_B, J, rho_B, h)
-    return mul(q_IB, f), P_B
-
-
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3)")
-def rk4_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
-    """Return what `rk4` does, and its Jacobians F and G."""
-    return _step_jacobian(_rk4_slopes, q_IB, P_B, tau_B, J, rho_B, h)
-
-
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3)")
-def rk4_normalized(q_IB, P_B, tau_B, J, rho_B, h):
-    """Take one classical step of fourth order and normalise the quaternion."""
-    q_IB, P_B = rk4(q_IB, P_B, tau_B, J, rho_B, h)
-    return normalize(q_IB), P_B
-
-
-@batched("(4),(3),(3),(3,3),(3),()->(4),(3),(6,6),(6,3)")
-def rk4_normalized_jacobian(q_IB, P_B, tau_B, J, rho_B, h):
-    """Return what `rk4_normalized` does, and its Jacobians F and G."""
-    q_IB, *others = rk4_jacobian(q_IB, P_B, tau_B, J, rho_B, h)
-    return normalize(q_IB), *others
+midpoint, midpoint_jacobian = _steps(_midpoint_rule, "midpoint", "Take one step of the explicit midpoint rule.")
+rk4, rk4_jacobian = _steps(classical, "rk4", "Take one classical step of fourth order; |q| drifts.")
+rk4_normalized, rk4_normalized_jacobian = _steps(
+    classical,
+    "rk4_normalized",
+    "Take one classical step of fourth order, the quaternion normalised.",
+    normalized=True,
+)

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from gnc.typing import Array
 
 METHODS = ("RK45", "DOP853", "Radau", "BDF", "LSODA")
 RTOL, ATOL = 1e-3, 1e-6  # the defaults of scipy.integrate.solve_ivp
 
-Array = NDArray[np.float64]
 Torque = Callable[[float, Array, Array], ArrayLike]
 
 
@@ -27,16 +28,7 @@ class Solution(NamedTuple):
 
     q_IB: Array  # (n, 4), not normalised
     P_B: Array  # (n, 3)
-    steps: int
-    evaluations: int
-
-
-class DampedSolution(NamedTuple):
-    """States with a damper at the times asked for, and what they cost."""
-
-    q_IB: Array
-    P_B: Array
-    P_D: Array
+    P_D: Array  # (n, 3) of the damper; (n, 0) without
     steps: int
     evaluations: int
 
@@ -53,15 +45,7 @@ def solve(
     atol: float = ATOL,
 ) -> Solution:
     """Integrate a body with wheels from times[0] on."""
-    J, rho_B = np.asarray(J, float), np.asarray(rho_B, float)
-    J_inverse = np.linalg.inv(J)
-
-    def rate(t: float, y: Array) -> Array:
-        q, w = y[:4], y[4:]
-        return np.concatenate([_turning(q, w), J_inverse @ (_cross(J @ w + rho_B, w) + _torque(tau, t, q, w))])
-
-    y, steps, evaluations = _run(rate, method, [q_IB, J_inverse @ (P_B - rho_B)], times, rtol, atol)
-    return Solution(y[:, :4], y[:, 4:] @ J + rho_B, steps, evaluations)
+    return solve_damped(method, q_IB, P_B, (), J, 1.0, 0.0, rho_B, times, tau, rtol, atol)
 
 
 def solve_damped(
@@ -77,20 +61,19 @@ def solve_damped(
     tau: Torque | None = None,
     rtol: float = RTOL,
     atol: float = ATOL,
-) -> DampedSolution:
-    """Integrate a body with wheels and a Kane damper (see `damper`) from times[0] on."""
-    J, rho_B = np.asarray(J, float), np.asarray(rho_B, float)
-    J_inverse = np.linalg.inv(J)
+) -> Solution:
+    """Integrate a body with wheels and a Kane damper (see `damper`), or none, from times[0] on."""
+    J, rho_B, w_D = np.asarray(J, float), np.asarray(rho_B, float), np.asarray(P_D, float) / J_D
+    J_inverse, damped = np.linalg.inv(J), len(w_D) > 0
 
     def rate(t: float, y: Array) -> Array:
         q, w, w_D = y[:4], y[4:7], y[7:]
-        viscous = C * (w_D - w)
+        viscous = C * (w_D - w) if damped else 0.0
         w_rate = J_inverse @ (_cross(J @ w + rho_B, w) + viscous + _torque(tau, t, q, w))
-        return np.concatenate([_turning(q, w), w_rate, _cross(w_D, w) - viscous / J_D])
+        return np.concatenate([_turning(q, w), w_rate, *([_cross(w_D, w) - viscous / J_D] if damped else [])])
 
-    start = [q_IB, J_inverse @ (P_B - rho_B), np.asarray(P_D) / J_D]
-    y, steps, evaluations = _run(rate, method, start, times, rtol, atol)
-    return DampedSolution(y[:, :4], y[:, 4:7] @ J + rho_B, J_D * y[:, 7:], steps, evaluations)
+    y, steps, evaluations = _run(rate, method, [q_IB, J_inverse @ (P_B - rho_B), w_D], times, rtol, atol)
+    return Solution(y[:, :4], y[:, 4:7] @ J + rho_B, J_D * y[:, 7:], steps, evaluations)
 
 
 def _turning(q: Array, w: Array) -> Array:

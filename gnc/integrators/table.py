@@ -19,8 +19,7 @@ import numpy as np
 from gnc.batch import Kernel
 from gnc.errors import InputError
 from gnc.integrators import free_drift, preprocessed, qvi, runge_kutta, taylor
-from gnc.integrators.composition import SUZUKI4, largest_stage
-from gnc.integrators.substeps import ANGLE, count, substepped
+from gnc.integrators.composition import ANGLE, SUZUKI4, count, largest_stage, substepped
 
 Array = Any
 

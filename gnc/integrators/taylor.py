@@ -14,8 +14,8 @@ does as well for 0.4 times the operations.
 Order 20 is round-off (3e-15) for (Om + |rho|/J_min) |h| <= 0.75 rad, Om = sqrt(2T/J_min) being the fastest rate that
 the energy allows, or for (|w| + |rho|/J_min) |h| <= 0.5 rad; order 10, for 0.27 times the operations, to 0.1 rad, which
 is far for a spacecraft that points; order 7, for half of that, to 0.05 rad of `angle`, where torque counts too.
-Dividing longer steps is the caller's part (`gnc.integrators.substeps`); without it the error grows as its 21st power,
-or the 11th. Source: spec/attitude.md, "Exact free drift".
+Dividing longer steps is the caller's part (`composition.substepped`); without it the error grows as its 21st power, or
+the 11th. Source: spec/attitude.md, "Exact free drift".
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 - dispersions, sampling: what is random in a trial, drawn from (seed, trial)
 - flight: what a scenario gives, trial numbers in and arrays out
-- engines, dask_engine: where chunks of trials fly
-- store, manifest: chunk files on disk, checked and resumed
-- statistics, ensemble, summary, export: intervals, bands, sensitivities, tables
+- engines: where chunks of trials fly
+- identity, store: what a campaign is; its chunk files on disk, checked and resumed
+- statistics, summary: intervals, bands, sensitivities, tables
 - campaign: all of it in one call, `campaign.run`
 """

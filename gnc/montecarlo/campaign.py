@@ -1,8 +1,18 @@
-"""A Monte Carlo campaign in one call: fly, store, resume, stop early, summarise."""
+"""A Monte Carlo campaign in one call: fly, store, resume, stop early, summarise.
+
+Chunks: a flight of n trials costs a fixed time plus n times a little, so large chunks are cheap per trial; but a chunk
+has to fit into memory, and what is flown since the last finished chunk is lost in a crash. All workers have the same.
+
+Early stop: the decision looks at trials 0 ... n-1 for n = 100, 200, ... only, in order, so it depends neither on
+workers nor on chunks. When to stop then depends on the data, so that the interval no longer covers the truth exactly as
+often as it states: `test_campaign.py` flies 2000 campaigns at p = 0.5 and 0.9, and at least 93 % cover where 95 % are
+stated.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
@@ -14,19 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnc.errors import InputError
-from gnc.montecarlo import chunk_size as sizes
 from gnc.montecarlo import summary
-from gnc.montecarlo.early_stop import EarlyStop
-from gnc.montecarlo.engines import Engine, InProcess
-from gnc.montecarlo.ensemble import Ensemble
-from gnc.montecarlo.flight import LOST, SUCCESS, Flight, Results
-from gnc.montecarlo.identity import software
-from gnc.montecarlo.manifest import Manifest
-from gnc.montecarlo.parcel import Parcel, results_of
+from gnc.montecarlo.engines import Engine, InProcess, Parcel, results_of
+from gnc.montecarlo.flight import LOST, SUCCESS, Flight, Results, fly
+from gnc.montecarlo.identity import Manifest, software
+from gnc.montecarlo.statistics import wilson
 from gnc.montecarlo.store import Store, created, prepare, read_manifest, resumed, write_durably
+from gnc.montecarlo.summary import Ensemble
 
 if TYPE_CHECKING:
     from xarray import Dataset
+
 
 TRIAL_LIMIT = 2**31  # trial numbers are 32-bit integers in the files
 
@@ -142,9 +150,83 @@ def _chunk_size(chunk_size: int | None, flight: Flight, trials: int, out: Path, 
     if resume:
         return chunk_size or read_manifest(out).chunk_size
     prepare(out)  # before a probe that takes time
-    return chunk_size or sizes.choose(flight, trials, workers)
+    return chunk_size or choose(flight, trials, workers)
 
 
 def _check_trials(trials: int) -> None:
     if not 1 <= trials < TRIAL_LIMIT:
         raise InputError(f"trials: {trials} is not a number of trials; give 1 to {TRIAL_LIMIT - 1}")
+
+
+MEMORY_BYTES = 2**29  # of one worker
+CHUNK_S = 30.0
+PROBE = 64  # trials; a campaign with no more for each worker is not worth a probe
+OVERHEAD = 4  # working memory of a flight as a multiple of its results, unless it states its own
+
+
+def choose(flight: Flight, trials: int, workers: int) -> int:
+    """The size of a chunk, from two short flights; it changes no result."""
+    share = math.ceil(trials / workers)
+    if share <= PROBE:
+        return share
+    fly(flight, np.arange(1))  # compiles, tabulates
+    alone_s, _ = _timed(flight, 1)
+    together_s, results = _timed(flight, PROBE)
+    each_s = max((together_s - alone_s) / (PROBE - 1), 1e-9)
+    by_time = max((CHUNK_S - alone_s) / each_s, PROBE)
+    return balanced(trials, workers, min(by_time, MEMORY_BYTES / _bytes_per_trial(flight, results)))
+
+
+def balanced(trials: int, workers: int, limit: float) -> int:
+    """The size at which every worker gets the same number of chunks, none above the limit."""
+    rounds = math.ceil(trials / (workers * max(math.floor(limit), 1)))
+    return math.ceil(trials / (workers * rounds))
+
+
+def _timed(flight: Flight, n: int) -> tuple[float, Results]:
+    start = time.perf_counter()
+    results = fly(flight, np.arange(n))
+    return time.perf_counter() - start, results
+
+
+def _bytes_per_trial(flight: Flight, results: Results) -> float:
+    stated = getattr(flight, "bytes_per_trial", None)
+    return stated or OVERHEAD * sum(values.nbytes for values in results.values()) / PROBE
+
+
+LOOK = 100  # trials between looks
+
+
+class EarlyStop:
+    """Watches chunks come in, in any order."""
+
+    def __init__(self, width: float | None, confidence: float = 0.95) -> None:
+        if width is not None and not 0.0 < width < 1.0:
+            raise InputError(f"until_ci: {width!r} is not a width between 0 and 1")
+        self.width, self.confidence = width, confidence
+        self.stop: int | None = None  # how many trials suffice, once known
+        self._waiting: dict[int, Results] = {}  # by the first trial of the chunk
+        self._trials = self._successes = 0
+
+    def add(self, chunk: range, results: Results) -> None:
+        """Take the outcomes of a chunk."""
+        if self.width is None:
+            return
+        self._waiting[chunk.start] = {name: results[name] for name in (LOST, SUCCESS) if name in results}
+        while self.stop is None and self._trials in self._waiting:
+            self._look(self._waiting.pop(self._trials))
+
+    def _look(self, results: Results) -> None:
+        if SUCCESS not in results and (results[LOST] == "").any():
+            raise InputError("until_ci: this scenario has no criterion of success, so there is no interval to watch")
+        outcomes = results.get(SUCCESS, [False] * len(results[LOST]))
+        for outcome in outcomes:
+            self._trials += 1
+            self._successes += bool(outcome)
+            if self._trials % LOOK == 0 and self._narrow():
+                self.stop = self._trials
+                return
+
+    def _narrow(self) -> bool:
+        interval = wilson(self._successes, self._trials, self.confidence)
+        return interval.hi - interval.lo <= (self.width or 0.0)

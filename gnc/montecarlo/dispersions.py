@@ -11,20 +11,21 @@ values of its fields (`values`). The centre is the nominal value unless the disp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from gnc import check
+from gnc.batch import batched
 from gnc.errors import InputError
 from gnc.integrators.principal import principal
-from gnc.montecarlo import rotations
-from gnc.montecarlo.transforms import broadcast, cholesky, exponential, standard_normal
+from gnc.linalg import array
+from gnc.quaternion import exp, from_two_vectors, mul, rotate, to_matrix
+from gnc.typing import Array
 
-Array = NDArray[np.float64]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Numbers = FiniteFloat | list[FiniteFloat]
 Sizes = Positive | list[Positive]
@@ -188,7 +189,7 @@ class Direction(_OfOneField):
         axis = nominal_vector if self.axis is None else check.vector("axis", self.axis, 3)
         if not axis.any():
             raise InputError("axis: a zero vector has no direction; state `axis`")
-        return [rotations.in_cone(u, axis, np.radians(self.cone_deg))]
+        return [in_cone(u, axis, np.radians(self.cone_deg))]
 
 
 class Attitude(_OfOneField):
@@ -205,9 +206,9 @@ class Attitude(_OfOneField):
         """Values of the field, (trials, 4)."""
         q = check.unit_quaternion(self.key, nominal[0])
         if self.sigma_deg is None:
-            return [rotations.any_attitude(u)]
+            return [any_attitude(u)]
         sigma_rad = np.radians(broadcast("sigma_deg", self.sigma_deg, np.zeros(3)))
-        return [rotations.turned(q, sigma_rad * standard_normal(u))]
+        return [turned(q, sigma_rad * standard_normal(u))]
 
 
 class Inertia(_OfOneField):
@@ -234,7 +235,7 @@ class Inertia(_OfOneField):
         s = 0.01 * self.sigma_percent / np.sqrt(sum(shares) / 3.0)
         z = standard_normal(u)
         phi = np.radians(self.tilt_deg) * z[:, 3:]
-        return [rotations.inertia(d * exponential(s * z[:, :3]), axes, phi)]
+        return [inertia(d * exponential(s * z[:, :3]), axes, phi)]
 
 
 def _percent(name: str, percent: Any, centre: Array) -> Array:
@@ -251,3 +252,86 @@ Dispersion = Annotated[
     Normal | Uniform | LogNormal | Discrete | Correlated | Direction | Attitude | Inertia, Field(discriminator="kind")
 ]
 Dispersions = dict[str, Dispersion]  # the table [dispersions] of a scenario file, name by name
+
+
+LEAST, MOST = (
+    2.0**-54,
+    1.0 - 2.0**-53,
+)  # half the least number drawn and the greatest below 1: normal numbers stay finite
+
+
+def standard_normal(u: Array) -> Array:
+    """Standard normal numbers from uniform ones, by the inverse of the distribution function."""
+    from scipy.special import ndtri  # here: takes as long to load as a short flight
+
+    return ndtri(np.clip(u, LEAST, MOST))
+
+
+def exponential(x: Array) -> Array:
+    """Exp of each number by itself: NumPy's own may differ in the last bit with the place in the array."""
+    return np.array([math.exp(value) for value in x.ravel()]).reshape(x.shape)
+
+
+def cholesky(C: Array) -> Array:
+    """L with C = L L^T of a positive semi-definite matrix; written out, since LAPACK's last bits depend on the machine.
+
+    A pivot lost in round-off is zero, and its column with it: that number is a combination of those before.
+    """
+    n = len(C)
+    L = np.zeros_like(C)
+    for j in range(n):
+        pivot = C[j, j] - sum(L[j, k] ** 2 for k in range(j))
+        if pivot <= 1e-14 * C[j, j]:
+            continue
+        L[j, j] = math.sqrt(pivot)
+        for i in range(j + 1, n):
+            L[i, j] = (C[i, j] - sum(L[i, k] * L[j, k] for k in range(j))) / L[j, j]
+    return L
+
+
+def broadcast(name: str, value: Any, like: Array) -> Array:
+    """One number for all, or one for each: an array of the shape of `like`, which also stands in for None."""
+    numbers = like if value is None else np.asarray(value, dtype=np.float64)
+    if numbers.shape not in ((), like.shape):
+        raise InputError(f"{name}: {numbers.shape} numbers for a field of {like.shape or 'one number'}")
+    return np.broadcast_to(numbers, like.shape)
+
+
+@batched("(2),(3),()->(3)")
+def in_cone(u, axis, cone_rad):
+    """Return a direction uniform on the cap within `cone_rad` of `axis`, as long as the axis; pi is the sphere.
+
+    The height 1 - cos(angle) is uniform (Archimedes), here 2 sin^2(angle/2), which does not cancel in a narrow cone.
+    """
+    half = np.sin(0.5 * cone_rad)
+    fall = 2.0 * u[0] * half * half
+    side, azimuth = np.sqrt(fall * (2.0 - fall)), 2.0 * math.pi * u[1]
+    local = array([side * np.cos(azimuth), side * np.sin(azimuth), 1.0 - fall])
+    return np.sqrt(axis @ axis) * rotate(from_two_vectors(array([0.0, 0.0, 1.0]), axis), local)
+
+
+@batched("(3)->(4)")
+def any_attitude(u):
+    """Return an attitude uniform on SO(3). Source: Shoemake, "Uniform random rotations", Graphics Gems III, 1992."""
+    a, b = np.sqrt(1.0 - u[0]), np.sqrt(u[0])
+    s, t = 2.0 * math.pi * u[1], 2.0 * math.pi * u[2]
+    return array([b * np.cos(t), a * np.sin(s), a * np.cos(s), b * np.sin(t)])
+
+
+@batched("(4),(3)->(4)")
+def turned(q_AB, phi_B):
+    """Return an attitude turned by a rotation vector in body axes."""
+    return mul(q_AB, exp(phi_B))
+
+
+@batched("(3),(3,3),(3)->(3,3)")
+def inertia(second, axes, phi):
+    """Return the inertia of a body whose second moments of mass along its principal axes are `second` >= 0.
+
+    J_1 = second_2 + second_3 and so on round: the triangle inequality holds because second moments are not negative.
+    The axes (columns) are turned by the rotation vector `phi`.
+    """
+    A = to_matrix(exp(phi)) @ axes
+    moments = array([second[1] + second[2], second[2] + second[0], second[0] + second[1]])
+    J = array([[sum(A[i, k] * moments[k] * A[j, k] for k in range(3)) for j in range(3)] for i in range(3)])
+    return 0.5 * (J + J.T)

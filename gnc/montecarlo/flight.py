@@ -15,8 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gnc.blame import blamed
-from gnc.errors import InputError, PartError
+from gnc.errors import InputError, PartError, blamed
 
 Results = dict[str, np.ndarray]
 

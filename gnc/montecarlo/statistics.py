@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gnc.typing import Array
+
 PERCENTS = (5.0, 50.0, 95.0, 99.7)
 FEWEST = 10  # trials: for fewer, Student's t is no chance of a rank correlation (four trials give p = 0)
 

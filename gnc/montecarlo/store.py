@@ -22,10 +22,9 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.files import explained, read_regular, replacing
-from gnc.labelled import Table
+from gnc.labelled import Table, encoded
 from gnc.montecarlo.flight import Results
-from gnc.montecarlo.manifest import Manifest
-from gnc.netcdf import encoded
+from gnc.montecarlo.identity import Manifest
 
 if TYPE_CHECKING:
     from xarray import Dataset

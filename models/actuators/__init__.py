@@ -1,12 +1,14 @@
 """Actuators: each turns a command into the load that really acts on the body, per trial.
 
-    actuator.apply(command, state, h) -> load, state      over one control interval of h seconds, the command held
+    wheels.apply(command, momentum, h) -> tau_B, momentum           over h seconds, the command held
+    thrusters.apply(command, impulse, h) -> wrench_B, impulse
+    torquers.dipole_B(command) -> m_B                               tau_B = m_B x B_B
 
 | actuator | command | state | load, the average over the interval |
 |---|---|---|---|
-| `ReactionWheels` | (..., n) torque on the body about each wheel's axis [N m] | `WheelState` | tau_B (..., 3) |
-| `Magnetorquers` | (..., 3) dipole, body axes [A m^2] | None | tau_B (..., 3), with the field B_B as fourth argument |
-| `Thrusters` | (..., n) fraction of the interval each is on | `ThrusterState` | wrench_B (..., 6) = [torque, force] |
+| `ReactionWheels` | (..., n) torque on the body by each wheel [N m] | momentum of each [N m s] | tau_B (..., 3) |
+| `Thrusters` | (..., n) fraction of h each is on | impulse of each [N s] | wrench_B (..., 6) = [torque, force] |
+| `Magnetorquers` | (..., 3) dipole, body axes [A m^2] | none | tau_B (..., 3) |
 
 The wheels' torque is internal: `Gyrostat.step(x, external torque, h, rho_rate_B=-tau_B)` keeps the total momentum.
 
@@ -16,7 +18,7 @@ all parts of the command by one factor, so that the torque keeps its direction; 
 """
 
 from gnc.models.actuators.magnetorquers import Magnetorquers
-from gnc.models.actuators.reaction_wheels import ReactionWheels, WheelState, pyramid_axes
-from gnc.models.actuators.thrusters import Thrusters, ThrusterState
+from gnc.models.actuators.reaction_wheels import ReactionWheels, pyramid_axes
+from gnc.models.actuators.thrusters import Thrusters
 
-__all__ = ["Magnetorquers", "ReactionWheels", "ThrusterState", "Thrusters", "WheelState", "pyramid_axes"]
+__all__ = ["Magnetorquers", "ReactionWheels", "Thrusters", "pyramid_axes"]

@@ -15,8 +15,7 @@ from gnc.config import NonNegative, Positive
 from gnc.draws import Draws
 from gnc.history import Signal
 from gnc.linalg import cross
-from gnc.models.actuators.effector import ActuatorPart, Effector
-from gnc.models.actuators.saturation import SATURATIONS, clipped, saturated
+from gnc.models.actuators.effector import SATURATIONS, ActuatorPart, Effector, clipped, saturated
 from gnc.models.environment.disturbances import dipole_torque
 from gnc.models.parameters import each, store
 
@@ -37,7 +36,6 @@ class Magnetorquers:
     saturation: str = "direction"
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         dipole_limit = each("dipole_limit", self.dipole_limit, 3, "limit")
         store(self, dipole_limit=dipole_limit, step=check.non_negative("step", self.step))
         check.one_of("saturation", self.saturation, SATURATIONS)
@@ -45,10 +43,6 @@ class Magnetorquers:
     def dipole_B(self, command: Array) -> Array:
         """Return the dipole that a command makes [A m^2]."""
         return _DIPOLES[self.saturation](command, self.dipole_limit, self.step)
-
-    def apply(self, command: Array, state: None, h: Array, B_B: Array) -> tuple[Array, None]:
-        """Return the torque of a commanded dipole in the field B_B [T], body axes; there is no state."""
-        return torque(self.dipole_B(command), B_B), None
 
 
 @batched("(3),(3)->(3)")

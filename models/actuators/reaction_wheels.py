@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from gnc import check
-from gnc.batch import Kernel, batched, copysign, maximum
+from gnc.batch import copysign, maximum, sized
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.history import Signal
-from gnc.models.actuators.effector import ActuatorPart, Effector
-from gnc.models.actuators.saturation import SATURATIONS, clipped, saturated, scaled
+from gnc.models.actuators.effector import SATURATIONS, ActuatorPart, Effector, clipped, saturated, scaled
 from gnc.models.parameters import each, store, unit_vectors
 
 Array = Any
-
-
-class WheelState(NamedTuple):
-    """What the wheels store."""
-
-    momentum: Array  # (..., n) of each wheel about its axis, relative to the body [N m s]
 
 
 def pyramid_axes(elevation_deg: float = 35.26438968275465) -> Array:
@@ -58,7 +50,6 @@ class ReactionWheels:
     saturation: str = "direction"
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         store(self, axes_B=unit_vectors("axes_B", self.axes_B))
         check.one_of("saturation", self.saturation, SATURATIONS)
         for name in ("torque_limit", "momentum_limit"):
@@ -71,49 +62,36 @@ class ReactionWheels:
         """How many wheels there are."""
         return self.axes_B.shape[-2]
 
-    def apply(self, command: Array, state: WheelState, h: Array) -> tuple[Array, WheelState]:
-        """Return the torque on the body, body axes, and the wheels' momentum after h."""
+    def apply(self, command: Array, momentum: Array, h: Array) -> tuple[Array, Array]:
+        """Return the torque on the body, body axes, and the momentum of each wheel against it after h [N m s]."""
         limits = self.torque_limit, self.momentum_limit
         spin = spin_kernel(self.count, self.saturation)
-        tau_B, momentum = spin(command, state.momentum, self.axes_B, *limits, self.viscous, self.coulomb, h)
-        return tau_B, WheelState(momentum)
+        return spin(command, momentum, self.axes_B, *limits, self.viscous, self.coulomb, h)
 
-    def momentum_B(self, state: WheelState) -> Array:
+    def momentum_B(self, momentum: Array) -> Array:
         """Return the momentum of all wheels, body axes: what the body's equations take as rho."""
-        return sum_kernel(self.count)(state.momentum, self.axes_B)
+        return sum_kernel(self.count)(momentum, self.axes_B)
 
 
-@functools.cache
-def sum_kernel(n: int) -> Kernel:
-    """Return the kernel that adds values along n axes."""
-
-    @batched(f"({n}),({n},3)->(3)")
-    def total(values, axes_B):
-        """Return the sum of values along axes."""
-        return axes_B.T @ values
-
-    return total
+@sized(lambda n: f"({n}),({n},3)->(3)")
+def sum_kernel(values, axes_B):
+    """Return the sum of values along axes."""
+    return axes_B.T @ values
 
 
-@functools.cache
-def spin_kernel(n: int, saturation: str) -> Kernel:
-    """Return the kernel of n wheels."""
-
-    @batched(f"({n}),({n}),({n},3),({n}),({n}),({n}),({n}),()->(3),({n})")
-    def spin(command, momentum, axes_B, torque_limit, momentum_limit, viscous, coulomb, h):
-        """Return the body's torque and the wheels' momentum after h."""
-        half = 0.5 * h * viscous
-        inverse, per_h = 1.0 / (1.0 + half), 1.0 / h
-        coasting, gain = momentum * ((1.0 - half) * inverse), h * inverse
-        stop, bound = gain * coulomb, maximum(momentum_limit, abs(momentum))
-        u = saturated(command, torque_limit, saturation)
-        if saturation == "direction":
-            u = scaled(u, (bound + stop + coasting * copysign(1.0, u)) * ((1.0 + half) * per_h))
-        pushed = coasting - gain * u
-        after = clipped(copysign(maximum(abs(pushed) - stop, 0.0), pushed), bound)
-        return axes_B.T @ ((momentum - after) * per_h), after
-
-    return spin
+@sized(lambda n, saturation: f"({n}),({n}),({n},3),({n}),({n}),({n}),({n}),()->(3),({n})")
+def spin_kernel(command, momentum, axes_B, torque_limit, momentum_limit, viscous, coulomb, h, *, saturation):
+    """Return the body's torque and the wheels' momentum after h."""
+    half = 0.5 * h * viscous
+    inverse, per_h = 1.0 / (1.0 + half), 1.0 / h
+    coasting, gain = momentum * ((1.0 - half) * inverse), h * inverse
+    stop, bound = gain * coulomb, maximum(momentum_limit, abs(momentum))
+    u = saturated(command, torque_limit, saturation)
+    if saturation == "direction":
+        u = scaled(u, (bound + stop + coasting * copysign(1.0, u)) * ((1.0 + half) * per_h))
+    pushed = coasting - gain * u
+    after = clipped(copysign(maximum(abs(pushed) - stop, 0.0), pushed), bound)
+    return axes_B.T @ ((momentum - after) * per_h), after
 
 
 class WheelSet(Effector):
@@ -135,11 +113,11 @@ class WheelSet(Effector):
 
     def act(self, command: Array, state: Array, h: Array) -> tuple[None, Array]:
         """Return nothing that acts from outside, and the momentum after h."""
-        return None, self.wheels.apply(command, WheelState(state), h)[1].momentum
+        return None, self.wheels.apply(command, state, h)[1]
 
     def momentum_B(self, state: Array) -> Array:
         """Return the momentum of all wheels, body axes."""
-        return self.wheels.momentum_B(WheelState(state))
+        return self.wheels.momentum_B(state)
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return momentum and command."""
@@ -198,7 +176,6 @@ class ReactionWheelsPart(ActuatorPart):
 
 
 def _unit_axes(axes: Array) -> Array:
-    """Return axes as unit vectors."""
     rows = np.array(axes, float)
     length = np.linalg.norm(rows, axis=-1, keepdims=True)
     if not len(rows) or not np.all(length > 0.0):

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from gnc import check
-from gnc.batch import Kernel, batched, maximum, minimum, where
-from gnc.config import Edges, NonNegative, Positive, Vector3
-from gnc.errors import InputError
+from gnc.batch import batched, maximum, minimum, sized, where
 from gnc.history import Signal
 from gnc.linalg import array, cross
 from gnc.models.actuators.effector import Effector
-from gnc.models.actuators.plumes import PlumePart
 from gnc.models.parameters import each, store, unit_vectors
 
 Array = Any
-
-
-class ThrusterState(NamedTuple):
-    """What the thrusters have spent."""
-
-    impulse: Array  # (..., n) delivered by each so far [N s]; over g Isp it is the propellant's mass
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +35,6 @@ class Thrusters:
     wrenches_B: Array = field(init=False, repr=False)  # (..., n, 6) of each at full thrust, for allocation
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         directions_B = unit_vectors("directions_B", self.directions_B)
         n = directions_B.shape[-2]
         store(
@@ -70,11 +58,12 @@ class Thrusters:
         """The smallest impulse of each [N s]."""
         return self.thrust * self.minimum_on_s
 
-    def apply(self, command: Array, state: ThrusterState, h: Array) -> tuple[Array, ThrusterState]:
-        """Return the average wrench over h, body axes, and the impulse spent; the command is the fraction on."""
-        valves = self.wrenches_B, self.thrust, self.minimum_on_s
-        wrench_B, impulse = _fire(self.count)(command, state.impulse, *valves, h)
-        return wrench_B, ThrusterState(impulse)
+    def apply(self, command: Array, impulse: Array, h: Array) -> tuple[Array, Array]:
+        """Return the average wrench over h, body axes, and the impulse of each so far; the command is the fraction on.
+
+        The impulse [N s] over g Isp is the propellant's mass.
+        """
+        return _fire(self.count)(command, impulse, self.wrenches_B, self.thrust, self.minimum_on_s, h)
 
 
 @batched("(3),(3),()->(6)")
@@ -83,18 +72,12 @@ def _wrench(position_B, direction_B, thrust):
     return np.concatenate([cross(position_B, force_B), force_B])
 
 
-@functools.cache
-def _fire(n: int) -> Kernel:
-    """Return the kernel of n thrusters."""
-
-    @batched(f"({n}),({n}),({n},6),({n}),({n}),()->(6),({n})")
-    def fire(command, impulse, wrenches_B, thrust, minimum_on_s, h):
-        """Return the average wrench and the impulse spent by the end."""
-        fraction = minimum(maximum(command, 0.0), 1.0)
-        on = array([where(x * h < least, 0.0, x) for x, least in zip(fraction, minimum_on_s, strict=True)])
-        return wrenches_B.T @ on, impulse + thrust * on * h
-
-    return fire
+@sized(lambda n: f"({n}),({n}),({n},6),({n}),({n}),()->(6),({n})")
+def _fire(command, impulse, wrenches_B, thrust, minimum_on_s, h):
+    """Return the average wrench and the impulse spent by the end."""
+    fraction = minimum(maximum(command, 0.0), 1.0)
+    on = array([where(x * h < least, 0.0, x) for x, least in zip(fraction, minimum_on_s, strict=True)])
+    return wrenches_B.T @ on, impulse + thrust * on * h
 
 
 class ThrusterSet(Effector):
@@ -123,8 +106,7 @@ class ThrusterSet(Effector):
 
     def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
         """Return the mean wrench over h, and the impulse spent by its end."""
-        wrench_B, spent = self.thrusters.apply(command, ThrusterState(state), h)
-        return wrench_B, spent.impulse
+        return self.thrusters.apply(command, state, h)
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return the fractions and the impulse."""
@@ -192,115 +174,22 @@ def _decided(modulation: Modulation, fraction, waiting, before, least_s, interva
     return on, waiting + (interval_s / (interval_s + modulation.lag_s)) * (on - waiting)
 
 
-@functools.cache
-def _pulse(n: int, modulation: Modulation) -> Kernel:
-    """Return the kernel of n thrusters with valves."""
-
-    @batched(f"({n}),({3 * n + 1}),({n},6),({n}),({n}),(),()->(6),({3 * n + 1})")
-    def pulse(command, state, wrenches_B, thrust, minimum_on_s, interval_s, h):
-        """Return the mean wrench, and impulse, what waits, fraction and clock by the end of h."""
-        impulse, waiting, before, clock = state[:n], state[n : 2 * n], state[2 * n : 3 * n], state[3 * n]
-        begins = clock < 0.5 * h
-        fraction = minimum(maximum(command, 0.0), 1.0)
-        each = zip(fraction, waiting, before, minimum_on_s, strict=True)
-        decided = [_decided(modulation, *one, interval_s) for one in each]
-        on = where(begins, array([x for x, _ in decided]), before)
-        waiting = where(begins, array([x for _, x in decided]), waiting)
-        later = clock + h
-        after = where(later > interval_s - 0.5 * h, 0.0, later)
-        return wrenches_B.T @ on, np.concatenate([impulse + thrust * on * h, waiting, on, np.stack([after])])
-
-    return pulse
+@sized(lambda n, modulation: f"({n}),({3 * n + 1}),({n},6),({n}),({n}),(),()->(6),({3 * n + 1})")
+def _pulse(command, state, wrenches_B, thrust, minimum_on_s, interval_s, h, *, n, modulation):
+    """Return the mean wrench, and impulse, what waits, fraction and clock by the end of h."""
+    impulse, waiting, before, clock = state[:n], state[n : 2 * n], state[2 * n : 3 * n], state[3 * n]
+    begins = clock < 0.5 * h
+    fraction = minimum(maximum(command, 0.0), 1.0)
+    each = zip(fraction, waiting, before, minimum_on_s, strict=True)
+    decided = [_decided(modulation, *one, interval_s) for one in each]
+    on = where(begins, array([x for x, _ in decided]), before)
+    waiting = where(begins, array([x for _, x in decided]), waiting)
+    later = clock + h
+    after = where(later > interval_s - 0.5 * h, 0.0, later)
+    return wrenches_B.T @ on, np.concatenate([impulse + thrust * on * h, waiting, on, np.stack([after])])
 
 
-@functools.cache
-def _sum(n: int) -> Kernel:
-    """Return the kernel that adds n numbers."""
-
-    @batched(f"({n})->()")
-    def total(x):
-        """Return the sum, from the first on."""
-        return sum(x[1:], x[0])
-
-    return total
-
-
-class ThrustersPart(PlumePart):
-    """Thrusters that are on or off: any layout, or twelve in pairs along the axes of a box."""
-
-    kind: Literal["thrusters"] = "thrusters"
-    positions_m: tuple[Vector3, ...] = ()
-    """Of each thruster from the body's origin, body axes; none: two towards either side of each axis of `size_m`."""
-    directions: tuple[Vector3, ...] = ()
-    """Of the force of each on the body, unit vectors."""
-    thrust_N: Positive = 10.0
-    """Of each thruster."""
-    size_m: Edges = (0.8, 0.8, 0.8)
-    """Edges of the box on which the pairs sit."""
-    lever_m: Positive = 0.1
-    """Of each thruster of a pair about the body's origin."""
-    minimum_on_s: NonNegative = 0.0
-    """The shortest pulse that a valve can make, one per control interval."""
-    too_small: Literal["waits", "is dropped"] = "waits"
-    """What becomes of a pulse that is shorter: it waits until there is enough for one, or is dropped."""
-    modulation: Literal["pulse-width", "schmitt", "pseudo-rate"] = "pulse-width"
-    """How wanted fractions become pulses: of any length, or whole control intervals by a trigger with hysteresis."""
-    trigger_on: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Fraction above which the trigger opens the valve."""
-    trigger_off: Annotated[float, Field(ge=0, lt=1)] = 0.25
-    """Fraction below which it closes the valve."""
-    lag_s: Positive = 5.0
-    """Of what was made, which pseudo-rate modulation takes off from what is wanted."""
-    shaping: ClassVar[frozenset[str]] = frozenset({"positions_m", "directions", "size_m", "lever_m"}) | {
-        "trigger_on",
-        "trigger_off",
-        "lag_s",
-    }
-
-    @model_validator(mode="after")
-    def _with_hysteresis(self) -> Self:
-        if self.trigger_off >= self.trigger_on:
-            raise InputError(f"trigger_off = {self.trigger_off:g} is not below trigger_on = {self.trigger_on:g}")
-        return self
-
-    def ideal(self) -> ThrusterSet:
-        """Return the thrusters by layout and valves alone."""
-        if len(self.positions_m) != len(self.directions):
-            counts = f"{len(self.positions_m)} positions and {len(self.directions)} directions"
-            raise InputError(f"positions_m, directions: {counts}; give one of each for every thruster")
-        places, directions = np.array(self.positions_m), np.array(self.directions)
-        if not len(places):
-            places, directions = _pairs(self.size_m, self.lever_m)
-        thrust, least = self.thrust_N, self.minimum_on_s
-        each = lambda x: x if np.ndim(x) == 0 else np.repeat(np.asarray(x)[:, None], len(places), axis=1)  # noqa: E731
-        set_ = Thrusters(positions_B=places, directions_B=directions, thrust=each(thrust), minimum_on_s=each(least))
-        if self.modulation == "pulse-width" and not np.any(set_.minimum_on_s > 0.0):
-            return ThrusterSet(set_)
-        trigger = self.trigger_on, self.trigger_off, self.lag_s
-        return _Valves(set_, Modulation(self.modulation, self.too_small == "waits", *trigger))
-
-
-class _Valves(ThrusterSet):
-    """Thrusters with valves that do not yet know the control interval."""
-
-    def __init__(self, thrusters: Thrusters, modulation: Modulation) -> None:
-        super().__init__(thrusters)
-        self._modulation = modulation
-
-    def paced(self, control_s: float) -> PulsedThrusters:
-        """Return the thrusters with one pulse per control interval."""
-        return PulsedThrusters(self.thrusters, control_s, self._modulation)
-
-
-def _pairs(size_m: Array, lever_m: float) -> tuple[Array, Array]:
-    """Return 12 thrusters, a pair towards either side of each axis, each with a lever about the next axis but one."""
-    places, directions = [], []
-    for axis in range(3):
-        for push in (1.0, -1.0):
-            for side in (1.0, -1.0):
-                place, direction = np.zeros(3), np.zeros(3)
-                place[axis], direction[axis] = -0.5 * push * size_m[axis], push
-                place[(axis + 1) % 3] = side * lever_m
-                places.append(place)
-                directions.append(direction)
-    return np.array(places), np.array(directions)
+@sized(lambda n: f"({n})->()")
+def _sum(x):
+    """Return the sum, from the first on."""
+    return sum(x[1:], x[0])

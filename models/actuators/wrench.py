@@ -1,21 +1,25 @@
-"""An actuator without inner life: a torque, or a wrench, within limits, with a gain that is off."""
+"""Actuators without inner life, within limits, with a gain that is off: a wrench, and motors in joints."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
-from gnc.batch import batched, maximum, minimum
-from gnc.config import Positive
+from gnc.batch import batched, sized
+from gnc.config import Percent, Positive
 from gnc.draws import Draws, column
 from gnc.history import Signal
-from gnc.models.actuators.effector import ActuatorPart, Effector
+from gnc.models.actuators.effector import ActuatorPart, Effector, clipped
 
 Array = Any
-Percent = Annotated[float, Field(ge=0, le=50)]
+
+
+@sized(lambda n: f"({n}),({n})->({n})")
+def _clipped(x, limit):
+    """Return x with each part within its limit."""
+    return clipped(x, limit)
 
 
 class WrenchActuator(Effector):
@@ -40,21 +44,15 @@ class WrenchActuator(Effector):
 
     def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
         """Return the wrench, and the impulses by the end of h."""
-        return _made(_clipped(command, self._limit), self._gain, state, h)
+        return _made(_clipped(6)(command, self._limit), self._gain, state, h)
 
     def share(self, wrench_B: Array) -> Array:
         """Return the command for a wanted wrench."""
-        return _clipped(wrench_B, self._limit)
+        return _clipped(6)(wrench_B, self._limit)
 
     def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
         """Return command and impulse."""
         return {"wrench": command, "impulse_Ns": state[..., 1]}
-
-
-@batched("(6),(6)->(6)")
-def _clipped(wrench_B, limit):
-    """Return the wrench with each part within its limit."""
-    return minimum(maximum(wrench_B, -limit), limit)
 
 
 @batched("(6),(6),(2),()->(6),(2)")
@@ -89,3 +87,57 @@ class WrenchPart(ActuatorPart):
     def belief(self) -> WrenchActuator:
         """Return the actuator as flight software knows it."""
         return WrenchActuator(np.ones(6), self._limit())
+
+
+OF_BASE = 6  # numbers of a demand that are the wrench on the base; efforts of joints follow
+
+
+class JointMotors(Effector):
+    """Makes gain times the torques that are asked for; what a motor does to one body it does to the other too."""
+
+    internal: ClassVar[bool] = True
+
+    def __init__(self, joints: tuple[str, ...], gain: Array, limit: float) -> None:
+        self.joints, self.size, self._gain, self._limit = joints, len(joints), gain, np.full(len(joints), limit)
+        self.signals = {"torque_Nm": Signal("N m", "commanded torque of each joint", ("joint", joints))}  # type: ignore[misc]
+
+    def act(self, command: Array, state: Array, h: Array) -> tuple[Array, Array]:
+        """Return the torques."""
+        return command * self._gain, state
+
+    def momentum_B(self, state: Array) -> Array:
+        """Return no momentum of its own."""
+        return np.zeros((*np.shape(state)[:-1], 3))
+
+    def share(self, demand: Array) -> Array:
+        """Return the command: the part of a demand that is beyond the wrench on the base."""
+        effort = demand[..., OF_BASE : OF_BASE + self.size]
+        if effort.shape[-1] < self.size:
+            effort = np.zeros((*np.shape(demand)[:-1], self.size))
+        return _clipped(self.size)(effort, self._limit)
+
+    def observe(self, command: Array, state: Array) -> Mapping[str, Array]:
+        """Return the command."""
+        return {"torque_Nm": command}
+
+
+class JointMotorsPart(ActuatorPart):
+    """Motors in revolute or prismatic joints, which a craft of kind = "tree" has."""
+
+    kind: Literal["joint-motors"] = "joint-motors"
+    shaping: ClassVar[frozenset[str]] = frozenset({"torque_limit_Nm"})
+    joints: tuple[str, ...]
+    """The joints, by the names of the bodies that hang on them."""
+    torque_limit_Nm: Positive = 1000.0
+    """Of each joint."""
+    gain_error_percent: Percent = 0.0
+    """By how much each motor makes more or less than commanded, one sigma."""
+
+    def truth(self, name: str, draws: Draws) -> JointMotors:
+        """Return the motors of each trial."""
+        gain = 1.0 + draws.vector(name, 0.01 * np.asarray(self.gain_error_percent), len(self.joints))
+        return JointMotors(self.joints, gain, self.torque_limit_Nm)
+
+    def belief(self) -> JointMotors:
+        """Return the motors as flight software knows them."""
+        return JointMotors(self.joints, np.ones(len(self.joints)), self.torque_limit_Nm)

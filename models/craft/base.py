@@ -137,6 +137,22 @@ class Craft(Protocol):
         """Return the values of its signals."""
 
 
+class Carrier:
+    """What craft do alike that carry actuators."""
+
+    effects: Effects
+    first: Any  # state at time zero
+
+    @property
+    def effectors(self) -> Sequence[Effector]:
+        """Its actuators."""
+        return self.effects.each
+
+    def start(self) -> Any:
+        """Return the state at time zero."""
+        return self.first
+
+
 class Effects:
     """The actuators of a craft together."""
 

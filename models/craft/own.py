@@ -12,12 +12,12 @@ from gnc import dual_quaternion, spatial
 from gnc.config import Edges, Inertia, Positive, Vector3
 from gnc.history import Signal
 from gnc.models import rates
-from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.known import centre_I
 from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
-from gnc.models.sensors.error_state import attitude, rate
+from gnc.models.sensors.interface import attitude, rate
 from gnc.models.states import AttitudeState
 from gnc.parts import OwnPart
 from gnc.typing import Array
@@ -43,7 +43,7 @@ class OwnState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnCraft:
+class OwnCraft(Carrier):
     """The truth by a user's class."""
 
     own: Any
@@ -53,11 +53,6 @@ class OwnCraft:
     effects: Effects
     trials: int
     M: Array | None = None  # by which gravity acts beside an orbit; None: it turns only
-
-    @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
 
     @property
     def signals(self) -> Mapping[str, Signal]:

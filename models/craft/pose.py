@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched, chosen
-from gnc.config import Edges, Inertia, NonNegative, Positive, Quaternion, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Percent, Positive, Quaternion, Section, Vector3
 from gnc.draws import Draws, column
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import array
 from gnc.models.actuators.thrusters import Thrusters
 from gnc.models.craft import body
-from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.craft.body import NONE, BodyState
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.environment.relative import from_hill
@@ -30,7 +29,6 @@ from gnc.models.loads.base import load_wrench
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
 
-Percent = Annotated[float, Field(ge=0, le=50)]
 INERTIAL = "inertial"
 WRENCH = ("load", ("torque x", "torque y", "torque z", "force x", "force y", "force z"))
 SPENT = "impulse_Ns"  # how actuators call the impulse they have spent
@@ -50,7 +48,7 @@ DELTA_V = Signal("m/s", "impulse of all actuators so far over the mass at the st
 
 
 @dataclass(frozen=True, eq=False)
-class PoseCraft:
+class PoseCraft(Carrier):
     """The truth of a craft that turns and moves."""
 
     sky: Any  # with at(t)
@@ -58,11 +56,6 @@ class PoseCraft:
     effects: Effects
     first: BodyState
     feels: bool = False  # whether a sensor asks for the specific force
-
-    @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
 
     @property
     def signals(self) -> Mapping[str, Signal]:
@@ -77,10 +70,6 @@ class PoseCraft:
         if any(key.endswith(SPENT) for key in self.effects.signals):
             signals["delta_v_m_s"] = DELTA_V
         return signals | self.effects.signals
-
-    def start(self) -> BodyState:
-        """Return the state at time zero."""
-        return self.first
 
     def step(self, x: BodyState, command: tuple[Array, ...], t: Any, h: Any) -> BodyState:
         """Move over h."""

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from gnc import quaternion
 from gnc.batch import batched, maximum, where
-from gnc.config import Edges, Inertia, NonNegative, Positive, Section, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Percent, Positive, Section, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.integrators import attitude_method
 from gnc.models import rates
-from gnc.models.craft.base import Craft, CraftPart, Effects, Nominal, Report, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Nominal, Report, Site
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.states import AttitudeState
 from gnc.typing import Array
 
-Percent = Annotated[float, Field(ge=0, le=50)]
 METHOD = "taylor10"  # exact to round-off, and none of those that filters use by default
 NONE = np.zeros(3)
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
@@ -54,7 +52,7 @@ ENERGY = Signal("1", "kinetic energy over that of the start, less 1")
 
 
 @dataclass(frozen=True, eq=False)
-class RigidCraft:
+class RigidCraft(Carrier):
     """The truth of a craft that turns, on a path that is given."""
 
     J: Array  # (..., 3, 3) of body and wheels [kg m^2]
@@ -64,11 +62,6 @@ class RigidCraft:
     first: RigidState
 
     @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
-
-    @property
     def signals(self) -> Mapping[str, Signal]:
         """What it tells about itself."""
         return {**SIGNALS, **({"energy_gap": ENERGY} if self._free else {}), **self.effects.signals}
@@ -76,10 +69,6 @@ class RigidCraft:
     @property
     def _free(self) -> bool:
         return not self.loads and not self.effects.each
-
-    def start(self) -> RigidState:
-        """Return the state at time zero, before any command."""
-        return self.first
 
     def step(self, x: RigidState, command: tuple[Array, ...], t: Any, h: Any) -> RigidState:
         """Move over h; torquers switch at once, so their torque at the start is that of the new command."""

@@ -9,22 +9,22 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.batch import batched
-from gnc.config import Edges, Inertia, NonNegative, Positive, Vector3
+from gnc.config import Edges, Inertia, NonNegative, Percent, Positive, Vector3
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models import books
-from gnc.models.actuators.joint_motors import JointMotors
+from gnc.models.actuators.wrench import JointMotors
 from gnc.models.books import Books
-from gnc.models.craft.base import Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
+from gnc.models.craft.base import Carrier, Craft, CraftPart, Effects, Joints, Nominal, Report, Shape, Site
 from gnc.models.craft.pose import PoseStart
 from gnc.models.environment.disturbances import Disturbance
 from gnc.models.loads.base import load_wrench
@@ -33,7 +33,6 @@ from gnc.models.multibody.variational_bodies import BodyStates
 from gnc.models.pose_body import PoseState
 from gnc.typing import Array
 
-Percent = Annotated[float, Field(ge=0, le=50)]
 SIGNALS = {
     "q_IB": Signal("1", "true attitude of the base, body to inertial, scalar first"),
     "r_IB_m": Signal("m", "true position of the base's origin, inertial axes"),
@@ -67,7 +66,7 @@ class TreeCraftState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TreeCraft:
+class TreeCraft(Carrier):
     """The truth of a craft of several bodies; loads and actuators act on its base, motors in its joints."""
 
     tree: Tree
@@ -81,11 +80,6 @@ class TreeCraft:
     def moving(self) -> VariationalTree:
         """The integrator."""
         return VariationalTree(self.tree)
-
-    @property
-    def effectors(self) -> Any:
-        """The actuators."""
-        return self.effects.each
 
     @functools.cached_property
     def _names(self) -> list[str]:
@@ -231,13 +225,8 @@ def _momentum(dq_IC, twist_C, M):
 
 def _passed(reactions: Array) -> Array:
     """Return how much torque and force the joints pass on, (trials, 2): rounding of the books is relative to it too."""
-    each = np.stack([_size(reactions[..., :3]), _size(reactions[..., 3:])], axis=-1)
+    each = np.stack([books.size(reactions[..., :3]), books.size(reactions[..., 3:])], axis=-1)
     return functools.reduce(np.add, (each[..., i, :] for i in range(each.shape[-2])), np.zeros((len(each), 2)))
-
-
-@batched("(3)->()")
-def _size(v):
-    return books.size(v)
 
 
 @batched("(8),(6),(3)->(3)")

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc import check
 from gnc.batch import batched
 from gnc.errors import InputError
-from gnc.models.environment.epoch import Epoch
-from gnc.models.environment.frames import inertial_to_earth, turn
-
-Array = NDArray[np.float64]
+from gnc.models.environment.epoch import Epoch, inertial_to_earth, turn
+from gnc.typing import Array
 
 NANOTESLA = 1e-9
 REFERENCE_RADIUS = 6371200.0  # of the Gauss coefficients [m]

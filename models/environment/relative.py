@@ -1,108 +1,28 @@
-"""Relative motion: Clohessy-Wiltshire in closed form, and two bodies in full.
+"""Relative motion: Hill's frame, and how craft fall beside an orbit.
 
 Hill's frame H rides with the target: x outward along its position, y ahead in its orbit, z along its orbital momentum.
 Relative states in H are [position, velocity] as seen in H, (..., 6).
+
+Craft that move have their places from an origin O that falls freely along the orbit, in axes that do not turn:
+rho" = g(R + rho) - g(R), R that of O, with the field of a point mass and J2. Two craft beside O then move against each
+other as they do about the Earth, at any distance and eccentricity.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gnc import check, quaternion
+from gnc import quaternion, spatial
 from gnc.batch import batched
-from gnc.coefficients import cosine, sinc, sine_gap, versine
 from gnc.linalg import array, cross
-from gnc.models.environment.constants import EARTH_MU
+from gnc.models.environment.constants import EARTH_J2, EARTH_MU, EARTH_RADIUS
+from gnc.models.environment.orbit import Orbit, OrbitState
+from gnc.typing import Array
 
-Array = NDArray[np.float64]
-
-
-# Clohessy-Wiltshire
-
-
-@dataclass(frozen=True)
-class ClohessyWiltshire:
-    """Linear relative motion about a circular orbit; off by distance^2/radius and distance times eccentricity."""
-
-    n: Any  # (...) mean motion of the target [rad/s]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", check.positive("n", self.n))
-
-    def step(self, x_H: Array, a_H: Array, h: Any) -> Array:
-        """Advance the relative state (..., 6) by h under a thrust acceleration that is constant in H."""
-        return _clohessy_wiltshire_step(x_H, a_H, self.n, h)
-
-    def linearize(self, h: Any) -> tuple[Array, Array]:
-        """Return F (..., 6, 6) and G (..., 6, 3) with step = F x + G a."""
-        return transition(self.n, h)
-
-
-@batched("(),()->(6,6),(6,3)")
-def transition(n, h):
-    """Return F and G of x" = 3 n^2 x + 2 n y' + a_x, y" = -2 n x' + a_y, z" = -n^2 z + a_z over h.
-
-    Source: Clohessy and Wiltshire, "Terminal Guidance System for Satellite Rendezvous", J. Aerosp. Sci. 27 (1960) 653.
-    """
-    z = (n * h) ** 2
-    c, S, V, W = cosine(z), h * sinc(z), h * h * versine(z), h * h * h * sine_gap(z)
-    n2, along = n * n, 4.0 * V - 1.5 * h * h  # S = sin/n, V = (1 - cos)/n^2, W = (n h - sin)/n^3
-    F = array(
-        [
-            [1.0 + 3.0 * n2 * V, 0.0, 0.0, S, 2.0 * n * V, 0.0],
-            [-6.0 * n * n2 * W, 1.0, 0.0, -2.0 * n * V, 4.0 * S - 3.0 * h, 0.0],
-            [0.0, 0.0, c, 0.0, 0.0, S],
-            [3.0 * n2 * S, 0.0, 0.0, c, 2.0 * n * S, 0.0],
-            [-6.0 * n * n2 * V, 0.0, 0.0, -2.0 * n * S, 4.0 * c - 3.0, 0.0],
-            [0.0, 0.0, -n2 * S, 0.0, 0.0, c],
-        ]
-    )
-    G_position = array([[V, 2.0 * n * W, 0.0], [-2.0 * n * W, along, 0.0], [0.0, 0.0, V]])
-    return F, np.concatenate([G_position, F[:3, 3:]])
-
-
-@batched("(6),(3),(),()->(6)")
-def _clohessy_wiltshire_step(x_H, a_H, n, h):
-    """Return F x + G a."""
-    F, G = transition(n, h)
-    return F @ x_H + G @ a_H
-
-
-# Two bodies
-
-
-class RelativeState(NamedTuple):
-    """A chaser from a target, and the target itself, in inertial axes."""
-
-    rho_I: Array  # (..., 3) position of the chaser from the target [m]
-    rho_rate_I: Array  # (..., 3) its derivative [m/s]
-    r_I: Array  # (..., 3) position of the target from the Earth [m]
-    v_I: Array  # (..., 3) velocity of the target [m/s]
-
-
-@dataclass(frozen=True)
-class TwoBody:
-    """Relative motion in the field of a point mass, any distance and eccentricity, by fourth-order Runge-Kutta steps.
-
-    Steps of 10 s in low orbit keep the relative position to 1e-7 of itself per orbit.
-    """
-
-    mu: Any = EARTH_MU  # (...) [m^3/s^2]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check.positive("mu", self.mu))
-
-    def step(self, x: RelativeState, a_I: Array, h: Any) -> RelativeState:
-        """Advance by h under a thrust acceleration of the chaser that is constant in inertial axes."""
-        return RelativeState(*two_body_step(*x, a_I, self.mu, h))
-
-    def steps(self, count: Any, x: RelativeState, a_I: Array, h: Any) -> RelativeState:
-        """Advance by so many steps at once."""
-        return RelativeState(*two_body_step.repeat(count, *x, a_I, self.mu, h))
+PRECISION = 1e-12  # of the path of a free fall, relative
 
 
 def relative_gravity(rho_I, r_I, mu):
@@ -118,27 +38,6 @@ def relative_gravity(rho_I, r_I, mu):
     return (-mu / (rr * np.sqrt(rr))) * (rho_I + lessening * (r_I + rho_I))
 
 
-@batched("(3),(3),(3),(3),(3),(),()->(3),(3),(3),(3)")
-def two_body_step(rho_I, rho_rate_I, r_I, v_I, a_I, mu, h):
-    """Take one classical Runge-Kutta step of both bodies."""
-
-    def rate(y):
-        rr = y[6:9] @ y[6:9]
-        gravity = (-mu / (rr * np.sqrt(rr))) * y[6:9]
-        return np.concatenate([y[3:6], relative_gravity(y[:3], y[6:9], mu) + a_I, y[9:], gravity])
-
-    y = np.concatenate([rho_I, rho_rate_I, r_I, v_I])
-    k1 = rate(y)
-    k2 = rate(y + (0.5 * h) * k1)
-    k3 = rate(y + (0.5 * h) * k2)
-    k4 = rate(y + h * k3)
-    y = y + (h / 6.0) * (k1 + 2.0 * (k2 + k3) + k4)
-    return y[:3], y[3:6], y[6:9], y[9:]
-
-
-# Hill's frame
-
-
 @batched("(3),(3)->(4)")
 def hill_frame(r_I, v_I):
     """Return q_IH of Hill's frame at a target's state."""
@@ -147,17 +46,80 @@ def hill_frame(r_I, v_I):
     return quaternion.from_matrix(array([x, cross(z, x), z]).T)
 
 
-@batched("(3),(3),(3),(3)->(6)")
-def to_hill(rho_I, rho_rate_I, r_I, v_I):
-    """Return the relative state as seen in Hill's frame, which turns by r x v / r^2, from the parts of another."""
-    q_IH, w_I = hill_frame(r_I, v_I), cross(r_I, v_I) / (r_I @ r_I)
-    velocity_I = rho_rate_I - cross(w_I, rho_I)
-    return np.concatenate([quaternion.inverse_rotate(q_IH, rho_I), quaternion.inverse_rotate(q_IH, velocity_I)])
-
-
 @batched("(6),(3),(3)->(3),(3)")
 def from_hill(x_H, r_I, v_I):
     """Return rho_I and its derivative from the relative state in Hill's frame."""
     q_IH, w_I = hill_frame(r_I, v_I), cross(r_I, v_I) / (r_I @ r_I)
     rho_I = quaternion.rotate(q_IH, x_H[:3])
     return rho_I, quaternion.rotate(q_IH, x_H[3:]) + cross(w_I, rho_I)
+
+
+def oblateness(r_I, J2):
+    """Return the acceleration by J2 about the axis of I; Vallado, 4th ed., eq. (8-30)."""
+    rr, z = r_I @ r_I, r_I[2]
+    k, s = (-1.5 * J2 * EARTH_MU * EARTH_RADIUS**2) / (rr * rr * np.sqrt(rr)), 5.0 * z * z / rr
+    return k * array([r_I[0] * (1.0 - s), r_I[1] * (1.0 - s), z * (3.0 - s)])
+
+
+@batched("(3),()->(3)")
+def gravity(r_I, J2):
+    """Return the acceleration of a body in the Earth's field."""
+    rr = r_I @ r_I
+    return (-EARTH_MU / (rr * np.sqrt(rr))) * r_I + oblateness(r_I, J2)
+
+
+@batched("(3),(3),()->(3)")
+def falling_beside(rho_I, r_I, J2):
+    """Return g(r + rho) - g(r)."""
+    return relative_gravity(rho_I, r_I, EARTH_MU) + (oblateness(r_I + rho_I, J2) - oblateness(r_I, J2))
+
+
+@batched("(3),(3),()->(3)")
+def falling_beside_linear(rho_I, r_I, J2):
+    """Return mu/r^3 (3 n n^T - 1) rho, which on a circle is Hill's and Clohessy and Wiltshire's field."""
+    rr = r_I @ r_I
+    return (EARTH_MU / (rr * np.sqrt(rr))) * ((3.0 * (r_I @ rho_I) / rr) * r_I - rho_I)
+
+
+@batched("(4),(3),(6,6)->(6)")
+def weight(q_IB, acceleration_I, M):
+    """Return the load on the centre of mass [0, m a], body axes, of a body that falls at an acceleration."""
+    force_B = spatial.parts(M)[0] * quaternion.inverse_rotate(q_IB, acceleration_I)
+    return np.concatenate([0.0 * force_B, force_B])
+
+
+class Tide:
+    """How craft fall beside the origin: exactly, or in Hill's linear field."""
+
+    def __init__(self, J2: float = EARTH_J2, linear: bool = False) -> None:
+        self.J2, self._law = J2, falling_beside_linear if linear else falling_beside
+
+    def acceleration_I(self, rho_I: Array, env: Any) -> Array:
+        """Return the acceleration (..., 3) of a place rho_I from the origin, which is at env.r_I."""
+        return self._law(rho_I, env.r_I, self.J2)
+
+    def load_B(self, q_IB: Array, rho_I: Array, M: Array, env: Any) -> Array:
+        """Return [torque, force] (..., 6) on the centre of mass, at rho_I."""
+        return weight(q_IB, self.acceleration_I(rho_I, env), M)
+
+
+class FreeFall:
+    """The path of a body that falls freely from where another path begins."""
+
+    def __init__(self, path: Orbit, duration_s: float, J2: float) -> None:
+        self._start, self.epoch, self._duration_s, self._J2 = path.at(0.0), path.epoch, duration_s, J2
+
+    @cached_property
+    def _solution(self) -> Any:
+        from scipy.integrate import solve_ivp
+
+        def rate(t: float, y: Array) -> Array:
+            return np.concatenate([y[3:], gravity(y[:3], self._J2)])
+
+        begin = np.concatenate(self._start)
+        return solve_ivp(rate, (0.0, self._duration_s), begin, "DOP853", dense_output=True, rtol=PRECISION).sol
+
+    def at(self, t: Any) -> OrbitState:
+        """Return the state t seconds after the epoch."""
+        y = np.moveaxis(self._solution(np.asarray(t, float)), 0, -1)
+        return OrbitState(y[..., :3], y[..., 3:])

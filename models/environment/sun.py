@@ -10,15 +10,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gnc.batch import batched, maximum, minimum, where
+from gnc.batch import batched, minimum, where
 from gnc.linalg import cross
 from gnc.models.environment.constants import ASTRONOMICAL_UNIT, DAY, EARTH_RADIUS, LIGHT_SPEED, SUN_RADIUS
 from gnc.models.environment.epoch import Epoch
 from gnc.models.environment.spline import cubic, evaluated
-
-Array = NDArray[np.float64]
+from gnc.typing import Array
 
 AU_PER_DAY = ASTRONOMICAL_UNIT / DAY  # [m/s]
 MOON_KNOT_S = 3600.0
@@ -90,24 +88,6 @@ def shadow_cone(r_I, sun_position_I):
     return where(partly, area / (math.pi * a * a), _dark(gap))
 
 
-@batched("(3),(3)->()")
-def shadow_cylinder(r_I, sun_position_I):
-    """Return 1 in the cylinder that the Earth shades if the Sun is a point far away, else 0."""
-    return _dark(outside_cylinder(r_I, sun_position_I))
-
-
 def _dark(outside):
     """Return 1 where a number is negative, 0 where it is not, and NaN for NaN."""
     return where(outside < 0.0, 1.0, where(outside >= 0.0, 0.0, outside))
-
-
-@batched("(3),(3)->()")
-def outside_cylinder(r_I, sun_position_I):
-    """Return how far r is outside of the half cylinder [m], negative inside."""
-    to_sun = sun_position_I / _length(sun_position_I)
-    along = r_I @ to_sun
-    across = _length(r_I - along * to_sun)
-    return maximum(across - EARTH_RADIUS, along)
-
-
-SHADOWS = {"cone": shadow_cone, "cylinder": shadow_cylinder}

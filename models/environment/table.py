@@ -6,21 +6,21 @@ knots. Shadow has edges and is computed from the interpolated vectors instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnc import check
-from gnc.batch import Kernel, batched
+from gnc.batch import batched
 from gnc.errors import InputError
+from gnc.instant import Instant
+from gnc.models.environment.disturbances import Atmosphere, velocity_in_air
 from gnc.models.environment.magnetic_field import Igrf, MagneticField
 from gnc.models.environment.orbit import Orbit
 from gnc.models.environment.spline import cubic, evaluated
-from gnc.models.environment.sun import SHADOWS, sun_position
-
-Array = NDArray[np.float64]
+from gnc.models.environment.sun import moon_direction, shadow_cone, sun_position
+from gnc.typing import Array
 
 SUN_KNOT_S = 7200.0  # its path is so smooth that a spline through these is exact to centimetres
 PROBED_INTERVALS = 400  # in which the interpolation is compared with the model
@@ -58,7 +58,6 @@ class EnvironmentTable:
     coefficients: Array  # (intervals, 30) as `_between_knots` reads them
     t_start: float  # of the first knot, after the orbit's epoch [s]
     knot_s: float  # between knots [s]
-    shadow: str  # the model, a name in SHADOWS
     error: TableError
 
     @classmethod
@@ -69,11 +68,8 @@ class EnvironmentTable:
         field: MagneticField | None = None,
         knot_s: float = 15.0,
         t_start: float = 0.0,
-        shadow: str = "cone",
     ) -> EnvironmentTable:
         """Tabulate the environment of one orbit from t_start on, with the field of IGRF-14 unless another is given."""
-        if shadow not in SHADOWS:
-            raise InputError(f"shadow: {shadow!r} is unknown; give one of {', '.join(SHADOWS)}")
         knot_s, t_start = float(check.positive("knot_s", knot_s)), float(check.finite("t_start", t_start))
         if orbit.at(t_start).r_I.ndim != 1:
             raise InputError("orbit: a table is made along one orbit; give elements without leading axes")
@@ -83,7 +79,7 @@ class EnvironmentTable:
         probes = t_start + knot_s * np.add.outer(probed, PROBES).ravel()
         models = _models(orbit, field or Igrf(), np.concatenate([knots, probes]))
         coefficients = _coefficients(knots, models[: len(knots)], _sun_at_knots(orbit, knots))
-        table = cls(coefficients, t_start, knot_s, shadow, NOT_MEASURED)
+        table = cls(coefficients, t_start, knot_s, NOT_MEASURED)
         sun_at_probes = sun_position(orbit.epoch, probes)
         return replace(table, error=_stated_error(table.at(probes), models[len(knots) :], sun_at_probes))
 
@@ -101,7 +97,7 @@ class EnvironmentTable:
         self._check_range(x)
         k = np.fmax(np.fmin(np.floor(x), len(self.coefficients) - 1.0), 0.0)  # NaN counts as no bound
         c = self.coefficients.take(k.astype(np.intp), axis=0)
-        return Environment(*_look_up(self.shadow)(c, x - k, 1.0 / self.knot_s))
+        return Environment(*_look_up(c, x - k, 1.0 / self.knot_s))
 
     def _check_range(self, x: Array) -> None:
         first, last = np.fmin.reduce(x, axis=None, initial=np.inf), np.fmax.reduce(x, axis=None, initial=-np.inf)
@@ -161,18 +157,75 @@ def _direction(v):
 
 
 @batched("(30),(),()->(3),(3),(3),(3),()")
-def _look_up_cone(coefficients, u, rate):
-    """Return the environment within an interval, with umbra and penumbra."""
+def _look_up(coefficients, u, rate):
+    """Return the environment within an interval."""
     r_I, v_I, B_I, sun_position_I = _between_knots(coefficients, u, rate)
-    return r_I, v_I, B_I, _direction(sun_position_I - r_I), SHADOWS["cone"](r_I, sun_position_I)
+    return r_I, v_I, B_I, _direction(sun_position_I - r_I), shadow_cone(r_I, sun_position_I)
 
 
-@batched("(30),(),()->(3),(3),(3),(3),()")
-def _look_up_cylinder(coefficients, u, rate):
-    """Return the environment within an interval, with the shadow of a point-like Sun."""
-    r_I, v_I, B_I, sun_position_I = _between_knots(coefficients, u, rate)
-    return r_I, v_I, B_I, _direction(sun_position_I - r_I), SHADOWS["cylinder"](r_I, sun_position_I)
+class Surroundings(NamedTuple):
+    """An `Environment` with the air that goes by."""
+
+    r_I: Array  # (3) position from the centre of the Earth [m]
+    v_I: Array  # (3) velocity [m/s]
+    B_I: Array  # (3) magnetic field [T]
+    sun_I: Array  # (3) unit vector from the spacecraft to the Sun
+    shadow: Array  # () hidden fraction of the Sun: 0 in sunlight, 1 in the umbra
+    air_I: Array  # (3) velocity against the air [m/s]
+    density: Array  # () of the air [kg/m^3]
+    moon_I: Array  # (3) unit vector to the Moon
 
 
-def _look_up(shadow: str) -> Kernel:
-    return _look_up_cone if shadow == "cone" else _look_up_cylinder
+@dataclass(frozen=True)
+class Sky:
+    """Surroundings that all trials share; `at(t)` is a look at a row."""
+
+    h: float
+    rows: Surroundings  # arrays (half ticks, ...)
+    epoch: Any = None  # of the time 0
+    tide: Any = None  # how craft fall that move beside the origin; None: there are none
+    _last: dict[int, Surroundings] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def along(cls, table: EnvironmentTable, h: float, duration_s: float, epoch: Any = None, tide: Any = None) -> Sky:
+        """Look up a whole flight."""
+        t = 0.5 * h * np.arange(2 * round(duration_s / h) + 1)
+        env = table.at(t)
+        air = velocity_in_air(env.r_I, env.v_I), Atmosphere().at(env.r_I)
+        return cls(0.5 * h, Surroundings(*env, *air, moon_direction(epoch, t, env.r_I)), epoch, tide)
+
+    def tabulated(self, rows: Any, t: float | Instant) -> Any:
+        """Return the row of a NamedTuple of arrays (half ticks, ...) for a time."""
+        if isinstance(t, Instant):
+            return t.look_up(rows, self.h)
+        return type(rows)(*[part[round(t / self.h)] for part in rows])
+
+    def at(self, t: float | Instant) -> Any:
+        """Return the `Surroundings` at the nearest half tick; the last few are kept, since all parts of a loop ask."""
+        if isinstance(t, Instant):
+            return t.look_up(self.rows, self.h)
+        k = round(t / self.h)
+        surroundings = self._last.get(k)
+        if surroundings is None:
+            if not 0 <= k < len(self.rows.density):
+                raise InputError(f"t: {t:g} s is outside of the flight")
+            if len(self._last) > 2:
+                self._last.clear()
+            surroundings = self._last[k] = Surroundings(*[row[k] for row in self.rows])
+        return surroundings
+
+
+NOTHING = np.zeros(3)
+DARK = Surroundings(
+    NOTHING, NOTHING, NOTHING, np.array([0.0, 0.0, -1.0]), np.array(1.0), NOTHING, np.array(0.0), NOTHING
+)
+
+
+class FreeSpace:
+    """An environment without anything, in place of a `Sky`: no Earth, no field, no Sun in sight."""
+
+    tide: ClassVar[None] = None
+
+    def at(self, t: float) -> Surroundings:
+        """Return what there is, at any time."""
+        return DARK

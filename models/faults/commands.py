@@ -1,4 +1,4 @@
-"""Faults of actuators: weak, runaway, leaking, rough.
+"""Faults of actuators: weak, runaway, leaking, rough; of sensors too: dead, stuck, turned in sign, old readings.
 
 Most faults change what an actuator makes of its command, member by member: u' = gain u + held u_0 + level, with u_0 the
 last command before the fault. Friction changes the actuator itself.
@@ -7,15 +7,14 @@ last command before the fault. Friction changes the actuator itself.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from gnc.batch import Kernel, batched, when, where
-from gnc.config import NonNegative
+from gnc.batch import Kernel, sized, when, where
+from gnc.config import NonNegative, Positive
 from gnc.draws import column
 from gnc.errors import InputError
 from gnc.history import Signal
@@ -23,7 +22,7 @@ from gnc.models.actuators.effector import Effector
 from gnc.models.actuators.magnetorquers import TorquerSet
 from gnc.models.actuators.reaction_wheels import WheelSet
 from gnc.models.actuators.thrusters import ThrusterSet
-from gnc.models.faults.base import FaultPart, within
+from gnc.models.faults.base import Altered, FailingSensor, FaultPart, SensorFault, within
 from gnc.typing import Array
 
 
@@ -95,16 +94,10 @@ class FailingEffector(Effector):
         return self.inner.observe(command, state[..., : -1 - self.size])
 
 
-@functools.cache
-def _changed(n: int) -> Kernel:
-    """Return the kernel of commands of n members."""
-
-    @batched(f"({n}),({n}),(),({n}),({n}),({n})->({n}),({n})")
-    def changed(u, before, on, gain, held, level):
-        """Return the command with the fault, and the last one without."""
-        return where(on > 0.0, gain * u + held * before + level, u), where(on > 0.0, before, u)
-
-    return changed
+@sized(lambda n: f"({n}),({n}),(),({n}),({n}),({n})->({n}),({n})")
+def _changed(u, before, on, gain, held, level):
+    """Return the command with the fault, and the last one without."""
+    return where(on > 0.0, gain * u + held * before + level, u), where(on > 0.0, before, u)
 
 
 class WeakFault(FaultPart):
@@ -188,3 +181,107 @@ def _limit(effector: Any) -> Array:
     if isinstance(bare, ThrusterSet):
         return np.ones(bare.size)
     raise InputError("kind = 'runaway': wheels, torquers and thrusters run away")
+
+
+MOST_WAITING = 200  # readings, all of which every trial remembers
+
+
+class DeadFault(FaultPart):
+    """A sensor that says nothing, or an actuator that does nothing."""
+
+    kind: Literal["dead"] = "dead"
+
+    def of_sensor(self, sensor: FailingSensor) -> Altered:
+        """Return the fault."""
+        return Altered(self, sensor, alive=0.0)
+
+    def of_actuator(self, effector: Any) -> FailingEffector:
+        """Return the actuator; a dead wheel runs on, and its friction slows it down."""
+        return FailingEffector(effector, self, gain=0.0)
+
+
+class SignFault(FaultPart):
+    """A sensor that reads, or an actuator that makes, the negative of what it should."""
+
+    kind: Literal["sign"] = "sign"
+
+    def of_sensor(self, sensor: FailingSensor) -> Altered:
+        """Return the fault."""
+        return Altered(self, sensor, factor=-1.0)
+
+    def of_actuator(self, effector: Any) -> FailingEffector:
+        """Return the actuator."""
+        return FailingEffector(effector, self, gain=-1.0)
+
+
+class StuckFault(FaultPart):
+    """A sensor that repeats its last reading, or an actuator that goes on with its last command."""
+
+    kind: Literal["stuck"] = "stuck"
+
+    def of_sensor(self, sensor: FailingSensor) -> Remembered:
+        """Return the fault."""
+        return Remembered(self, sensor.size, _stuck(sensor.size))
+
+    def of_actuator(self, effector: Any) -> FailingEffector:
+        """Return the actuator."""
+        return FailingEffector(effector, self, gain=0.0, held=1.0)
+
+
+class DelayFault(FaultPart):
+    """A sensor whose readings are old, and stamped as if they were new."""
+
+    kind: Literal["delay"] = "delay"
+    shaping = FaultPart.shaping | {"delay_s"}
+    delay_s: Positive = 1.0
+    """How old, in whole periods of the sensor."""
+
+    def of_sensor(self, sensor: FailingSensor) -> Remembered:
+        """Return the fault."""
+        places = max(1, round(self.delay_s / sensor.period_s))
+        if places > MOST_WAITING:
+            raise InputError(f"delay_s = {self.delay_s:g}: {places} readings would wait; {MOST_WAITING} may")
+        return Remembered(self, sensor.size, _delayed(sensor.size, places), places)
+
+
+class ResetFault(FaultPart):
+    """The computer of a craft resets at `from_s`: its filter forgets all and searches anew."""
+
+    kind: Literal["reset"] = "reset"
+
+
+class Remembered(SensorFault):
+    """Readings in place of which earlier ones come: through a line of so many places, or the last one before.
+
+    A place holds z, and whether it was valid.
+    """
+
+    remembers = True
+
+    def __init__(self, fault: FaultPart, size: int, kernel: Kernel, places: int = 1) -> None:
+        self._window, self._numbers, self._kernel = fault.window, places * (size + 1), kernel
+
+    def start(self, trials: int) -> Array:
+        """Return no readings."""
+        return np.zeros((trials, self._numbers))
+
+    def change(self, z: Array, valid: Array, t: Any, given: Array) -> tuple[Array, ...]:
+        """Return z, valid and the memory."""
+        return self._kernel(z, valid, t, *self._window, given)
+
+
+@sized(lambda m: f"({m}),(),(),(),(),({m + 1})->({m}),(),({m + 1})")
+def _stuck(z, valid, t, begin, end, memory, *, m):
+    """Return the reading, whether it is valid, and the last valid one before the fault."""
+    on = (t >= begin) & (t < end)
+    now = np.concatenate([z, np.stack([valid])])
+    kept = where(~on & (valid > 0.0), now, memory)
+    return where(on, kept[:m], z), where(on, kept[m], valid), kept
+
+
+@sized(lambda m, places: f"({m}),(),(),(),(),({places * (m + 1)})->({m}),(),({places * (m + 1)})")
+def _delayed(z, valid, t, begin, end, memory, *, m):
+    """Return the reading, whether it is valid, and those that wait."""
+    on = (t >= begin) & (t < end)
+    after = np.concatenate([memory[m + 1 :], z, np.stack([valid])])
+    return where(on, memory[:m], z), where(on, memory[m], valid), after

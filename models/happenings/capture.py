@@ -23,9 +23,9 @@ from gnc.history import Signal
 from gnc.linalg import cross
 from gnc.models.craft import body
 from gnc.models.craft.body import BodyState
-from gnc.models.craft.ports import Port, docked
 from gnc.models.craft.pose import PoseCraft
 from gnc.models.happenings.base import EventPart, Happening
+from gnc.models.known import Port, docked
 from gnc.typing import Array
 
 SIGNALS = {

@@ -11,7 +11,7 @@ from gnc.batch import batched
 from gnc.config import Positive
 from gnc.draws import Draws
 from gnc.models.happenings.base import EventPart, Happening, place
-from gnc.models.sensors.error_state import rate
+from gnc.models.sensors.interface import rate
 from gnc.typing import Array
 
 

@@ -21,11 +21,11 @@ from gnc.errors import InputError
 from gnc.history import Signal
 from gnc.models.craft import body
 from gnc.models.craft.body import BodyState
-from gnc.models.craft.ports import docked
 from gnc.models.craft.pose import PoseCraft
 from gnc.models.happenings.base import EventPart, Happening
 from gnc.models.happenings.capture import riding
-from gnc.models.separation import pushed_apart
+from gnc.models.known import docked
+from gnc.models.pose_body import pushed_apart
 from gnc.typing import Array
 
 Percent = Annotated[float, Field(ge=0, le=50)]

@@ -1,18 +1,21 @@
-"""What every kind of load gives a craft."""
+"""Loads as parts of a mission: what turns or pushes a craft because of where it is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from gnc.batch import batched
-from gnc.config import Edges, Vector3
-from gnc.draws import Draws
-from gnc.models.environment.disturbances import Disturbance
-from gnc.models.environment.plates import Plates, box
-from gnc.parts import Part
+from gnc.config import Edges, NonNegative, Vector3
+from gnc.draws import Draws, column
+from gnc.models.environment import Drag, GravityGradient, ResidualDipole, SolarPressure
+from gnc.models.environment.disturbances import Disturbance, Plates, box
+from gnc.parts import OwnPart, Part
+from gnc.quaternion import inverse_rotate
 from gnc.typing import Array
 
 NONE = np.zeros(3)
@@ -72,5 +75,128 @@ def load_wrench(loads: Sequence[Disturbance], q_IB: Array, env: Any) -> Array:
 
 @batched("(3),(3)->(6)")
 def _wrench(torque, force):
-    """Return [torque, force]."""
     return np.concatenate([torque, force])
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantTorque:
+    """A torque that stays the same in body axes."""
+
+    tau_B: Array  # (..., 3) [N m]
+
+    def torque(self, q_IB: Array, env: Any) -> Array:
+        """Return the torque."""
+        return self.tau_B
+
+    def force(self, q_IB: Array, env: Any) -> Array:
+        """Return no force."""
+        return np.zeros(3)
+
+
+class TorqueLoad(LoadPart):
+    """A torque, constant in body axes, that flight software does not know."""
+
+    kind: Literal["torque"] = "torque"
+    needs_orbit: ClassVar[bool] = False
+    size_Nm: NonNegative = 1e-4
+    """Size of a torque in a random direction."""
+    fixed_Nm: Vector3 = (0.0, 0.0, 0.0)
+    """A torque that all trials have beside it, body axes."""
+
+    def truth(self, name: str, J: Any, draws: Draws) -> ConstantTorque:
+        """Return the torque of each trial."""
+        return ConstantTorque(column(self.size_Nm) * draws.direction(name) + self.fixed_Nm)
+
+    def unsure(self, J: Any, env: Any) -> Array:
+        """Return all of the torque."""
+        return np.sqrt(self.size_Nm**2 / 3.0 + np.square(self.fixed_Nm))
+
+
+class DipoleLoad(LoadPart):
+    """A magnetic dipole that stays in the craft; flight software does not know it, but may estimate it."""
+
+    kind: Literal["dipole"] = "dipole"
+    size_Am2: NonNegative = 0.02
+    """Size of a dipole in a random direction."""
+    fixed_Am2: Vector3 = (0.0, 0.0, 0.0)
+    """A dipole that all trials have beside it, body axes."""
+
+    def truth(self, name: str, J: Any, draws: Draws) -> ResidualDipole:
+        """Return the dipole of each trial."""
+        return ResidualDipole(column(self.size_Am2) * draws.direction(name) + self.fixed_Am2)
+
+    def unsure(self, J: Any, env: Any) -> Array:
+        """Return |m x B| about each axis for a field from anywhere: its mean square is (m_j^2 + m_k^2) B^2/3."""
+        squares = self.size_Am2**2 / 3.0 + np.square(self.fixed_Am2)
+        return np.sqrt((squares.sum() - squares) * (env.B_I @ env.B_I) / 3.0)
+
+
+class GravityGradientLoad(LoadPart):
+    """The torque of the Earth's gravity on a body that is not a ball; flight software knows it by its own inertia."""
+
+    kind: Literal["gravity-gradient"] = "gravity-gradient"
+    known: bool = True
+    """Whether flight software reckons with it."""
+
+    def truth(self, name: str, J: Any, draws: Draws) -> GravityGradient:
+        """Return the load by the true inertia."""
+        return GravityGradient(J)
+
+    def belief(self, J: Any) -> GravityGradient | None:
+        """Return the load by the inertia that flight software believes in."""
+        return GravityGradient(J) if self.known else None
+
+    def unsure(self, J: Any, env: Any) -> Array:
+        """Return the torque where software does not reckon with it."""
+        return NONE if self.known else over_attitudes(GravityGradient(J), env)
+
+
+class TabulatedDrag(Drag):
+    """Drag in surroundings that tell the air's density and velocity themselves."""
+
+    def _flow(self, q_IB: Array, env: Any) -> tuple[Array, Array]:
+        strength = (0.5 * self.coefficient * self.density_factor) * env.density
+        return inverse_rotate(q_IB, env.air_I), strength
+
+
+class DragLoad(BoxLoadPart):
+    """Free-molecular drag of the air on a box; flight software does not know it."""
+
+    kind: Literal["drag"] = "drag"
+    coefficient: NonNegative = 2.2
+    density_factor: NonNegative = 1.0
+    """On the density of the atmosphere."""
+
+    def truth(self, name: str, J: Any, draws: Draws) -> TabulatedDrag:
+        """Return the load."""
+        return TabulatedDrag(self.plates(), self.coefficient, self.density_factor)
+
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+
+
+class SolarPressureLoad(BoxLoadPart):
+    """Radiation pressure of the Sun on a box; flight software does not know it."""
+
+    kind: Literal["solar-pressure"] = "solar-pressure"
+    mirrored: Fraction = 0.3
+    """Fraction of the light that is mirrored."""
+    scattered: Fraction = 0.2
+    """Fraction of the light that is scattered."""
+
+    def truth(self, name: str, J: Any, draws: Draws) -> SolarPressure:
+        """Return the load."""
+        plates = self.plates()
+        shares = (column(x) * np.ones(plates.count) for x in (self.mirrored, self.scattered))
+        return SolarPressure(plates, *shares)
+
+
+class OwnLoad(OwnPart, LoadPart):
+    """A load of your own: a class with torque(q_IB, env) -> tau_B [N m], and force(q_IB, env) where the craft moves."""
+
+    kind: Literal["own"] = "own"
+    needs_orbit: ClassVar[bool] = False
+
+    def truth(self, name: str, J: Any, draws: Draws) -> Any:
+        """Return the load; the class is given J, draws and trials if it asks for them."""
+        return self.made(J=J, draws=draws, trials=len(draws.trials))

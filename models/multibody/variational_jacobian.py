@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnc import dual_quaternion, lie
-from gnc.batch import Kernel, batched
+from gnc.batch import sized
 from gnc.models.multibody import springs
 from gnc.models.multibody.assembled import assembled
 from gnc.models.multibody.parts import TreeState
@@ -63,15 +63,11 @@ def of_increments(method: VariationalTree, x: TreeState, h: float) -> Array:
     return np.concatenate([np.broadcast_to(np.eye(d, 2 * d, k=d), below.shape), below], -2)
 
 
-@functools.cache
-def _seed(d: int) -> Kernel:
-    @batched(f"(6,6),(6,6),({d},6),({d},6),(6,6),(6,{d}),(6)->(6,6),(6,6)")
-    def seed(xi_parent, chi_parent, gamma, rate, X, S, twist_parent):
-        """Return a child's six directions from those of its parent and its joint."""
-        Z = turn(d)(X, twist_parent, S)
-        return X @ xi_parent + S @ gamma, X @ chi_parent + S @ rate + Z @ gamma
-
-    return seed
+@sized(lambda d: f"(6,6),(6,6),({d},6),({d},6),(6,6),(6,{d}),(6)->(6,6),(6,6)")
+def _seed(xi_parent, chi_parent, gamma, rate, X, S, twist_parent, *, d):
+    """Return a child's six directions from those of its parent and its joint."""
+    Z = turn(d)(X, twist_parent, S)
+    return X @ xi_parent + S @ gamma, X @ chi_parent + S @ rate + Z @ gamma
 
 
 @functools.cache

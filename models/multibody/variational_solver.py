@@ -19,13 +19,12 @@ multipliers as further unknowns; here they are in f.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc import dual_quaternion, quaternion
-from gnc.batch import Kernel, batched, copysign
+from gnc.batch import batched, copysign, sized
 from gnc.linalg import array, identity, solve, zeros
 from gnc.models.multibody.joints import KINDS
 from gnc.models.multibody.tree import Link
@@ -60,8 +59,8 @@ def node(links: tuple[Link, ...], poses: Array, axes: Array) -> Node:
     return Node(carried(poses[..., [link.parent for link in links], :], poses[..., 1:, :]), axes)
 
 
-@functools.cache
-def gap(kind: str, prescribed: bool) -> Kernel:
+@sized(lambda kind, prescribed: "(8),(8),(8),(8)->(6)")
+def gap(dq_parent, dq_child, dq_PJ, dq_CJ, *, kind, prescribed):
     """Return the kernel of how far a joint is open: the error of its distal frame in the directions that it holds.
 
     rho = (p_P dq_PJ)^-1 p_C dq_CJ = rho_free exp(gap/2) with rho_free a pose that the joint allows; of a prescribed
@@ -69,56 +68,39 @@ def gap(kind: str, prescribed: bool) -> Kernel:
     """
     free = () if prescribed else KINDS[kind].free
     turns = [k for k in free if k < 3]
-
-    @batched("(8),(8),(8),(8)->(6)")
-    def gap(dq_parent, dq_child, dq_PJ, dq_CJ):
-        back = dual_quaternion.conj(dual_quaternion.mul(dq_parent, dq_PJ))
-        q, place = dual_quaternion.to_pose(dual_quaternion.mul(back, dual_quaternion.mul(dq_child, dq_CJ)))
-        shift = quaternion.inverse_rotate(q, place)
-        if len(turns) == 3:
-            turn = zeros(3)
-        elif turns:  # about z: what is left is a turn about an axis across it
-            length = np.sqrt(q[0] * q[0] + q[3] * q[3])
-            turn = array([q[0] * q[1] + q[3] * q[2], q[0] * q[2] - q[3] * q[1], 0.0]) * (2.0 / length)
-        else:
-            turn = q[1:] * copysign(2.0, q[0])
-        return array([0.0 if k in free else x for k, x in enumerate([*turn, *shift])])
-
-    return gap
+    back = dual_quaternion.conj(dual_quaternion.mul(dq_parent, dq_PJ))
+    q, place = dual_quaternion.to_pose(dual_quaternion.mul(back, dual_quaternion.mul(dq_child, dq_CJ)))
+    shift = quaternion.inverse_rotate(q, place)
+    if len(turns) == 3:
+        turn = zeros(3)
+    elif turns:  # about z: what is left is a turn about an axis across it
+        length = np.sqrt(q[0] * q[0] + q[3] * q[3])
+        turn = array([q[0] * q[1] + q[3] * q[2], q[0] * q[2] - q[3] * q[1], 0.0]) * (2.0 / length)
+    else:
+        turn = q[1:] * copysign(2.0, q[0])
+    return array([0.0 if k in free else x for k, x in enumerate([*turn, *shift])])
 
 
-@functools.cache
-def inward(d: int, prescribed: bool) -> Kernel:
-    """Return the kernel that eliminates a child on a joint with d freedoms."""
-
-    @batched(f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d})->(6,6),(6),({d}),({d},6)")
-    def inward(A, s, bias, X_start, X_end, S, drive, resistance):
-        """Return what the parent gets, and y = first - K xi_p."""
-        t, AX = s - A @ bias, A @ X_end
-        if prescribed:
-            return X_start.T @ AX, X_start.T @ (t - A @ (S @ drive)), drive, zeros(d, 6)
-        AS = A @ S
-        D = S.T @ AS + identity(d) * resistance
-        both = solve(D, np.concatenate([(drive + S.T @ t)[:, None], S.T @ AX], axis=1))
-        first, K = both[:, 0], both[:, 1:]
-        return X_start.T @ (AX - AS @ K), X_start.T @ (t - AS @ first), first, K
-
-    return inward
+@sized(lambda d, prescribed: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d})->(6,6),(6),({d}),({d},6)")
+def inward(A, s, bias, X_start, X_end, S, drive, resistance, *, d, prescribed):
+    """Return what the parent gets, and y = first - K xi_p."""
+    t, AX = s - A @ bias, A @ X_end
+    if prescribed:
+        return X_start.T @ AX, X_start.T @ (t - A @ (S @ drive)), drive, zeros(d, 6)
+    AS = A @ S
+    D = S.T @ AS + identity(d) * resistance
+    both = solve(D, np.concatenate([(drive + S.T @ t)[:, None], S.T @ AX], axis=1))
+    first, K = both[:, 0], both[:, 1:]
+    return X_start.T @ (AX - AS @ K), X_start.T @ (t - AS @ first), first, K
 
 
-@functools.cache
-def outward(d: int) -> Kernel:
-    """Return the kernel that finds a child and its joint from the parent."""
-
-    @batched(f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d},6),(6)->(6),({d}),(6),(6)")
-    def outward(A, s, bias, X_start, X_end, S, first, K, xi_parent):
-        """Return xi_c, y and the wrenches on child and parent."""
-        y = first - K @ xi_parent
-        xi = X_end @ xi_parent + S @ y + bias
-        f = A @ xi - s
-        return xi, y, f, -(X_start.T @ f)
-
-    return outward
+@sized(lambda d: f"(6,6),(6),(6),(6,6),(6,6),(6,{d}),({d}),({d},6),(6)->(6),({d}),(6),(6)")
+def outward(A, s, bias, X_start, X_end, S, first, K, xi_parent):
+    """Return xi_c, y and the wrenches on child and parent."""
+    y = first - K @ xi_parent
+    xi = X_end @ xi_parent + S @ y + bias
+    f = A @ xi - s
+    return xi, y, f, -(X_start.T @ f)
 
 
 @batched("(6,6),(6)->(6)")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnc import dual_quaternion
-from gnc.batch import Kernel, batched
+from gnc.batch import batched, sized
 from gnc.integrators.dqvi_equation import increment, increment_change, momentum_slopes
 from gnc.linalg import identity, solve, zeros
 from gnc.models.multibody.assembled import assembled
@@ -81,17 +81,11 @@ def _inverse(A):
     return solve(A, identity(6))
 
 
-@functools.cache
-def turn(d: int) -> Kernel:
-    """Return the kernel of how the twist of a child changes with its joint."""
-
-    @batched(f"(6,6),(6),(6,{d})->(6,{d})")
-    def turn(X, chi_parent, S):
-        """Return ad(X chi_p) S."""
-        v = X @ chi_parent
-        return np.stack([cross_twist(v, S[:, k]) for k in range(d)], axis=1)
-
-    return turn
+@sized(lambda d: f"(6,6),(6),(6,{d})->(6,{d})")
+def turn(X, chi_parent, S, *, d):
+    """Return ad(X chi_p) S."""
+    v = X @ chi_parent
+    return np.stack([cross_twist(v, S[:, k]) for k in range(d)], axis=1)
 
 
 def _wide(rows: Array, d: int) -> Array:
@@ -99,35 +93,31 @@ def _wide(rows: Array, d: int) -> Array:
     return np.concatenate([rows, zeros(d, 3 - d)], axis=1) if d < 3 else rows
 
 
-@functools.cache
-def _factor(d: int, prescribed: bool, end: bool) -> Kernel:
-    """Return the kernel that eliminates a child for all directions, in the problem of a step's start or end."""
-
-    @batched(
+@sized(
+    lambda d, prescribed, end: (
         f"(6,6),(6,6),(6,6),(6,{d}),(6,{d}),(6),({d},3),({d},3),()"
         f"->(6,6),(6,{d}),({d},6),({d},6),(6,{d}),({d},3),({d},3),({d},3)"
     )
-    def factor(A, X_start, X_end, S, Z, f, by_gamma, by_rate, part):
-        """Return what the parent gets and the joint's part of `Factors`.
+)
+def _factor(A, X_start, X_end, S, Z, f, by_gamma, by_rate, part, *, d, prescribed, end):
+    """Return what the parent gets and the joint's part of `Factors`.
 
-        `by_gamma` and `by_rate` are the derivatives of its effort, which acts with h^2/4 or h/2 as `part`, or of a
-        prescribed joint those of its gamma'.
-        """
-        AX, AS, none = A @ X_end, A @ S, zeros(d, 6)
-        AZ = A @ Z if end else zeros(6, d)
-        turned = np.stack([-cross_wrench(S[:, k], f) for k in range(d)], axis=1) - AZ
-        if prescribed:
-            led = (zeros(d, 3), _wide(identity(d), d)) if end else (by_gamma, by_rate)
-            return X_start.T @ AX, AS, none, none, turned, *led, zeros(d, 3)
-        assistance = part * by_rate[:, :d]
-        D = S.T @ AS - (assistance if end else zeros(d, d))
-        both = solve(D, np.concatenate([S.T @ AX, S.T, identity(d)], axis=1))
-        K, answer, inverse = both[:, :6], both[:, 6:12], both[:, 12:]
-        bent = inverse @ (part * by_gamma[:, :d] - S.T @ AZ)
-        wide = (_wide(rows, d) for rows in (bent, zeros(d, d) if end else inverse @ assistance, part * inverse))
-        return X_start.T @ (AX - AS @ K), AS, K, answer, turned, *wide
-
-    return factor
+    `by_gamma` and `by_rate` are the derivatives of its effort, which acts with h^2/4 or h/2 as `part`, or of a
+    prescribed joint those of its gamma'.
+    """
+    AX, AS, none = A @ X_end, A @ S, zeros(d, 6)
+    AZ = A @ Z if end else zeros(6, d)
+    turned = np.stack([-cross_wrench(S[:, k], f) for k in range(d)], axis=1) - AZ
+    if prescribed:
+        led = (zeros(d, 3), _wide(identity(d), d)) if end else (by_gamma, by_rate)
+        return X_start.T @ AX, AS, none, none, turned, *led, zeros(d, 3)
+    assistance = part * by_rate[:, :d]
+    D = S.T @ AS - (assistance if end else zeros(d, d))
+    both = solve(D, np.concatenate([S.T @ AX, S.T, identity(d)], axis=1))
+    K, answer, inverse = both[:, :6], both[:, 6:12], both[:, 12:]
+    bent = inverse @ (part * by_gamma[:, :d] - S.T @ AZ)
+    wide = (_wide(rows, d) for rows in (bent, zeros(d, d) if end else inverse @ assistance, part * inverse))
+    return X_start.T @ (AX - AS @ K), AS, K, answer, turned, *wide
 
 
 @functools.cache
@@ -162,27 +152,19 @@ def _blanks(n: int) -> list[Any]:
     return [None] * n
 
 
-@functools.cache
-def _up(d: int) -> Kernel:
-    @batched(f"(6,6),({d},6),({d},6),({d},6),(6,6),(6,{d}),({d},6),(6,{d}),({d},3),({d},3),({d},3)->(6,6),({d},6)")
-    def up(s, gamma, rate, effort, X_start, pushed, answer, turned, by_gamma, by_rate, by_effort):
-        """Return what the parent gets of six directions, and the joint's y as far as it does not depend on it."""
-        y = answer @ s + by_gamma[:, :d] @ gamma + by_rate[:, :d] @ rate + by_effort[:, :d] @ effort
-        return X_start.T @ (s - pushed @ y + turned @ gamma), y
-
-    return up
+@sized(lambda d: f"(6,6),({d},6),({d},6),({d},6),(6,6),(6,{d}),({d},6),(6,{d}),({d},3),({d},3),({d},3)->(6,6),({d},6)")
+def _up(s, gamma, rate, effort, X_start, pushed, answer, turned, by_gamma, by_rate, by_effort, *, d):
+    """Return what the parent gets of six directions, and the joint's y as far as it does not depend on it."""
+    y = answer @ s + by_gamma[:, :d] @ gamma + by_rate[:, :d] @ rate + by_effort[:, :d] @ effort
+    return X_start.T @ (s - pushed @ y + turned @ gamma), y
 
 
-@functools.cache
-def _down(d: int, bent: bool) -> Kernel:
-    @batched(f"({d},6),(6,6),(6,6),({d},6),(6,{d}),(6,{d}),({d},6)->(6,6),({d},6)")
-    def down(y, xi_parent, X_end, back, S, Z, gamma):
-        """Return the child's six directions and the joint's y."""
-        y = y - back @ xi_parent
-        xi = X_end @ xi_parent + S @ y
-        return (xi + Z @ gamma if bent else xi), y
-
-    return down
+@sized(lambda d, bent: f"({d},6),(6,6),(6,6),({d},6),(6,{d}),(6,{d}),({d},6)->(6,6),({d},6)")
+def _down(y, xi_parent, X_end, back, S, Z, gamma, *, bent):
+    """Return the child's six directions and the joint's y."""
+    y = y - back @ xi_parent
+    xi = X_end @ xi_parent + S @ y
+    return (xi + Z @ gamma if bent else xi), y
 
 
 def _solve(links: Any, s: Any, gamma: Any, rate: Any, effort: Any, X: Any, axes: Any, Z: Any, factors: Any) -> Any:

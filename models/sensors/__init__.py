@@ -36,20 +36,15 @@ difference.
 filters driven by a gyro). An `Accelerometer` has no predict: it is `recorded`, and no filter is corrected by it.
 """
 
-from gnc.models.sensors.accelerometer import Accelerometer
 from gnc.models.sensors.coarse_sun_sensor import CoarseSunSensor
+from gnc.models.sensors.direction import FineSunSensor, HorizonSensor, UnitDirection, VectorSensor
 from gnc.models.sensors.gnss import Gnss
-from gnc.models.sensors.gyro import Gyro
-from gnc.models.sensors.horizon_sensor import HorizonSensor
+from gnc.models.sensors.inertial import Accelerometer, Gyro
 from gnc.models.sensors.interface import Measurement, Prediction, Sensor
 from gnc.models.sensors.magnetometer import Magnetometer
-from gnc.models.sensors.range_bearing import RangeBearing
-from gnc.models.sensors.relative_pose import RelativePose
-from gnc.models.sensors.relative_position import RelativePosition
+from gnc.models.sensors.relative import RelativePose
+from gnc.models.sensors.relative_position import RangeBearing, RelativePosition
 from gnc.models.sensors.star_tracker import StarTracker
-from gnc.models.sensors.sun_sensor import FineSunSensor
-from gnc.models.sensors.unit_direction import UnitDirection
-from gnc.models.sensors.vector_sensor import VectorSensor
 
 __all__ = [
     "Accelerometer",

@@ -12,16 +12,14 @@ import numpy as np
 from pydantic import Field
 
 from gnc import check, quaternion
-from gnc.batch import Kernel, batched, maximum, where
+from gnc.batch import maximum, sized, where
 from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.linalg import array, cross, identity, solve3, zeros
 from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.parameters import between, each, store, unit_vectors
-from gnc.models.sensors.error_state import attitude, columns, padded
-from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.interface import Measurement, PlainSensor, Prediction, attitude, columns, padded, reading
 from gnc.models.sensors.part import SensorPart
-from gnc.models.sensors.validity import reading
 
 Array = Any
 
@@ -31,7 +29,7 @@ SIX_FACES = ((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CoarseSunSensor:
+class CoarseSunSensor(PlainSensor):
     """Reads, of every photodiode, z = (1 + scale)(1 - shadow) max(0, n_B . s_B) + bias + noise, full Sun being 1.
 
     The Earth, lit from above, adds albedo (R/r)^2 max(0, up . s) max(0, n . down) to each, which `predict` leaves out.
@@ -49,10 +47,7 @@ class CoarseSunSensor:
     max_shadow: Array = 0.5  # (...) hidden fraction of the Sun up to which it is used
     _R: Array = field(init=False, repr=False)
 
-    latency_s: ClassVar[float] = 0.0
-
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         normals_B = unit_vectors("normals_B", self.normals_B)
         cells, sigma = normals_B.shape[-2], check.non_negative("sigma", self.sigma)
         store(
@@ -69,12 +64,12 @@ class CoarseSunSensor:
         )
 
     @property
-    def noise_size(self) -> int:
+    def noise_size(self) -> int:  # type: ignore[override]
         """One number per photodiode."""
         return self.normals_B.shape[-2]
 
     @property
-    def bias_size(self) -> int:
+    def bias_size(self) -> int:  # type: ignore[override]
         """One number per photodiode."""
         return self.noise_size
 
@@ -99,10 +94,6 @@ class CoarseSunSensor:
         z, H = _predict(self.noise_size, columns(x))(attitude(x), env.sun_I, *cells, env.shadow)
         return Prediction(z, H, self._R)
 
-    def residual(self, z: Array, z_predicted: Array) -> Array:
-        """Return the difference."""
-        return z - z_predicted
-
     def in_body(self, z: Array) -> Array:
         """Return the direction of the Sun by least squares over the photodiodes that are lit, body axes."""
         return _direction(self.noise_size)(z, self.normals_B, self.scale, self.bias, self.sigma)
@@ -113,19 +104,12 @@ def _factors(cosines, scale, shadow):
     return array([where(c > 0.0, (1.0 + s) * (1.0 - shadow), 0.0) for c, s in zip(cosines, scale, strict=True)])
 
 
-@functools.cache
-def _measure(cells: int) -> Kernel:
-    """Return the kernel of so many photodiodes."""
-
-    @batched(f"(4),(3),({cells},3),({cells}),({cells}),(),(),(),({cells})->({cells}),()")
-    def measure(q_IB, sun_I, normals_B, scale, bias, sigma, shadow, max_shadow, noise):
-        """Return the reading, or zeros, and whether it is valid."""
-        cosines = normals_B @ quaternion.inverse_rotate(q_IB, sun_I)
-        lit = functools.reduce(operator.or_, [cosine > 0.0 for cosine in cosines])
-        z = _factors(cosines, scale, shadow) * cosines + bias + sigma * noise
-        return reading(z, lit & (shadow <= max_shadow))
-
-    return measure
+@sized(lambda cells: f"(4),(3),({cells},3),({cells}),({cells}),(),(),(),({cells})->({cells}),()")
+def _measure(q_IB, sun_I, normals_B, scale, bias, sigma, shadow, max_shadow, noise):
+    cosines = normals_B @ quaternion.inverse_rotate(q_IB, sun_I)
+    lit = functools.reduce(operator.or_, [cosine > 0.0 for cosine in cosines])
+    z = _factors(cosines, scale, shadow) * cosines + bias + sigma * noise
+    return reading(z, lit & (shadow <= max_shadow))
 
 
 def _least_squares(light, normals_B, lit):
@@ -137,52 +121,33 @@ def _least_squares(light, normals_B, lit):
     return solve3(N, b)
 
 
-@functools.cache
-def _direction(cells: int) -> Kernel:
-    """Return the kernel of the Sun's direction from so many photodiodes."""
+@sized(lambda cells: f"({cells}),({cells},3),({cells}),({cells}),()->(3)")
+def _direction(z, normals_B, scale, bias, sigma):
+    """Return the least squares; where fewer than three look apart, the direction among those that do.
 
-    @batched(f"({cells}),({cells},3),({cells}),({cells}),()->(3)")
-    def direction(z, normals_B, scale, bias, sigma):
-        """Return the least squares; where fewer than three look apart, the direction among those that do.
-
-        Noise may light a photodiode that looks away from the Sun: the first direction tells which ones do not.
-        """
-        light = (z - bias) / (1.0 + scale)
-        s_B = _least_squares(light, normals_B, [cell > LIT_SIGMAS * sigma for cell in light])
-        s_B = _least_squares(light, normals_B, [normal @ s_B > 0.0 for normal in normals_B])
-        return s_B / np.sqrt(s_B @ s_B)
-
-    return direction
+    Noise may light a photodiode that looks away from the Sun: the first direction tells which ones do not.
+    """
+    light = (z - bias) / (1.0 + scale)
+    s_B = _least_squares(light, normals_B, [cell > LIT_SIGMAS * sigma for cell in light])
+    s_B = _least_squares(light, normals_B, [normal @ s_B > 0.0 for normal in normals_B])
+    return s_B / np.sqrt(s_B @ s_B)
 
 
-@functools.cache
-def _earthlit(cells: int) -> Kernel:
-    """Return the kernel that adds to the bias of so many photodiodes the light that the Earth throws on them."""
-
-    @batched(f"(4),(3),(3),({cells},3),(),({cells})->({cells})")
-    def earthlit(q_IB, sun_I, r_I, normals_B, albedo, bias):
-        """Return bias and light of an Earth whose lit side counts by the height of the Sun below the craft."""
-        far = np.sqrt(r_I @ r_I)
-        strength = albedo * (EARTH_RADIUS / far) ** 2 * maximum((r_I @ sun_I) / far, 0.0)
-        return bias + strength * maximum(-(normals_B @ quaternion.inverse_rotate(q_IB, r_I)) / far, 0.0)
-
-    return earthlit
+@sized(lambda cells: f"(4),(3),(3),({cells},3),(),({cells})->({cells})")
+def _earthlit(q_IB, sun_I, r_I, normals_B, albedo, bias):
+    """Return bias and light of an Earth whose lit side counts by the height of the Sun below the craft."""
+    far = np.sqrt(r_I @ r_I)
+    strength = albedo * (EARTH_RADIUS / far) ** 2 * maximum((r_I @ sun_I) / far, 0.0)
+    return bias + strength * maximum(-(normals_B @ quaternion.inverse_rotate(q_IB, r_I)) / far, 0.0)
 
 
-@functools.cache
-def _predict(cells: int, n: int) -> Kernel:
-    """Return the kernel of so many photodiodes for an error state of n numbers."""
-
-    @batched(f"(4),(3),({cells},3),({cells}),({cells}),()->({cells}),({cells},{n})")
-    def predict(q_IB, sun_I, normals_B, scale, bias, shadow):
-        """Return z and H."""
-        s_B = quaternion.inverse_rotate(q_IB, sun_I)
-        cosines = normals_B @ s_B
-        factors = _factors(cosines, scale, shadow)
-        H = array([factor * cross(normal, s_B) for factor, normal in zip(factors, normals_B, strict=True)])
-        return factors * cosines + bias, padded(H, n)
-
-    return predict
+@sized(lambda cells, n: f"(4),(3),({cells},3),({cells}),({cells}),()->({cells}),({cells},{n})")
+def _predict(q_IB, sun_I, normals_B, scale, bias, shadow, *, n):
+    s_B = quaternion.inverse_rotate(q_IB, sun_I)
+    cosines = normals_B @ s_B
+    factors = _factors(cosines, scale, shadow)
+    H = array([factor * cross(normal, s_B) for factor, normal in zip(factors, normals_B, strict=True)])
+    return factors * cosines + bias, padded(H, n)
 
 
 class CoarseSunSensorPart(SensorPart):

@@ -14,16 +14,14 @@ from gnc.config import NonNegative, Positive, Vector3
 from gnc.draws import Draws
 from gnc.linalg import block, skew, zeros
 from gnc.models.parameters import store
-from gnc.models.sensors.error_state import has_pose
-from gnc.models.sensors.interface import Measurement, Prediction
+from gnc.models.sensors.interface import BiasedSensor, Measurement, Prediction, all_below, has_pose, reading
 from gnc.models.sensors.part import SensorPart
-from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Gnss:
+class Gnss(BiasedSensor):
     """Reads z = [r_I, v_I] + [bias, 0] + noise of its antenna (metres, m/s, inertial axes), the orbit's taken off.
 
     Places of craft that move count from an origin on the orbit, and so does z, which is exact where both are large. A
@@ -38,13 +36,10 @@ class Gnss:
     antenna_B: Array = (0.0, 0.0, 0.0)  # (3) from the body's origin [m]
     _sigma: Array = field(init=False, repr=False)  # (..., 6)
 
-    latency_s: ClassVar[float] = 0.0
     noise_size: ClassVar[int] = 6
-    bias_size: ClassVar[int] = 3
     H_bias: ClassVar[Array] = np.eye(6, 3)
 
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
         sigmas = (check.non_negative(name, getattr(self, name)) for name in ("sigma_m", "sigma_m_s"))
         sigma = np.repeat(np.stack(np.broadcast_arrays(*sigmas), axis=-1), 3, axis=-1)
         vectors = {name: check.vector(name, getattr(self, name), 3) for name in ("bias", "antenna_B")}
@@ -63,10 +58,6 @@ class Gnss:
         z, H, R = _predict(*_pose(x), self.antenna_B, b, self._sigma)
         return Prediction(z, H if has_pose(x) else np.concatenate([H[..., :3], H[..., 6:9]], axis=-1), R)
 
-    def residual(self, z: Array, z_predicted: Array) -> Array:
-        """Return the difference."""
-        return z - z_predicted
-
 
 def _pose(x: Any) -> tuple[Array, Array]:
     """Return pose and twist, those at the origin of a craft that only turns."""
@@ -84,7 +75,6 @@ def _antenna(dq_IB, chi_B, antenna_B):
 
 @batched("(8),(6),(3),(3),(6),(6)->(6),()")
 def _measure(dq_IB, chi_B, antenna_B, bias, sigma, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     z = _antenna(dq_IB, chi_B, antenna_B)[0] + np.concatenate([bias, 0.0 * bias]) + sigma * noise
     return reading(z, all_below(abs(z), np.inf))
 

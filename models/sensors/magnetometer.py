@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gnc import check, quaternion
-from gnc.batch import Kernel, batched
+from gnc.batch import Kernel, batched, sized
 from gnc.config import NonNegative, Vector3
 from gnc.draws import Draws
 from gnc.linalg import identity, skew
 from gnc.models.parameters import each, limit, store
-from gnc.models.sensors import mounting
-from gnc.models.sensors.error_state import attitude, columns, padded
-from gnc.models.sensors.interface import Measurement, Prediction
-from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.interface import (
+    ALIGNED,
+    ZERO,
+    BiasedSensor,
+    Measurement,
+    Prediction,
+    all_below,
+    attitude,
+    columns,
+    in_body,
+    padded,
+    reading,
+    sensitivity,
+    store_mounting,
+)
 from gnc.models.sensors.part import ThreeAxisPart
-from gnc.models.sensors.validity import all_below, reading
 
 Array = Any
 SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])  # places of the six numbers of a symmetric matrix
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Magnetometer:
+class Magnetometer(BiasedSensor):
     """Reads z = D_SB R_IB^T B_I + bias + noise in tesla; not valid where an axis is beyond its range.
 
     The noise of each axis is sigma_T and, root sum square, sigma_deg as an angle at the strength of the field.
@@ -49,14 +58,8 @@ class Magnetometer:
     D_SB: Array = field(init=False, repr=False)
     _sigma: Array = field(init=False, repr=False)  # [rad]
 
-    latency_s: ClassVar[float] = 0.0
-    noise_size: ClassVar[int] = 3
-    bias_size: ClassVar[int] = 3
-    H_bias: ClassVar[Array] = np.eye(3)
-
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
-        q_BS, scale = mounting.store_mounting(self), check.vector("scale", self.scale, 3)
+        q_BS, scale = store_mounting(self), check.vector("scale", self.scale, 3)
         store(
             self,
             sigma_T=check.non_negative("sigma_T", self.sigma_T),
@@ -68,7 +71,7 @@ class Magnetometer:
             uneven=each("uneven", self.uneven, 6, "non-negative"),
             scale=scale,
             range_T=limit("range_T", self.range_T),
-            D_SB=_softened(mounting.sensitivity(q_BS, scale), check.finite("soft_iron", self.soft_iron, (3, 3))),
+            D_SB=_softened(sensitivity(q_BS, scale), check.finite("soft_iron", self.soft_iron, (3, 3))),
         )
         store(self, _sigma=np.radians(self.sigma_deg))
 
@@ -88,13 +91,9 @@ class Magnetometer:
         """Return `predict` as a kernel (q_IB, *arguments) -> z, H, R over n error states, and its arguments."""
         return _predict(n), (env.B_I, self.D_SB, self.bias, self.sigma_T, self._sigma)
 
-    def residual(self, z: Array, z_predicted: Array) -> Array:
-        """Return the difference."""
-        return z - z_predicted
-
     def in_body(self, z: Array, bias: Array | None = None) -> Array:
         """Return the field in body axes that gives this measurement."""
-        return mounting.in_body(z, self.D_SB, self.bias if bias is None else bias)
+        return in_body(z, self.D_SB, self.bias if bias is None else bias)
 
 
 @batched("(3,3),(3,3)->(3,3)")
@@ -109,23 +108,15 @@ def _variance(B_I, sigma_T, sigma):
 
 @batched("(4),(3),(3,3),(3),(),(),(),(3)->(3),()")
 def _measure(q_IB, B_I, D_SB, bias, sigma_T, sigma, range_T, noise):
-    """Return the reading, or zeros, and whether it is valid: a NaN of a lost trial is not."""
     z = D_SB @ quaternion.inverse_rotate(q_IB, B_I) + bias + np.sqrt(_variance(B_I, sigma_T, sigma)) * noise
     return reading(z, all_below(abs(z), range_T))
 
 
-@functools.cache
-def _predict(n: int) -> Kernel:
-    """Return the kernel for an error state of n numbers."""
-
-    @batched(f"(4),(3),(3,3),(3),(),()->(3),(3,{n}),(3,3)")
-    def predict(q_IB, B_I, D_SB, bias, sigma_T, sigma):
-        """Return z, H and R."""
-        b_B = quaternion.inverse_rotate(q_IB, B_I)
-        H = padded(D_SB @ skew(b_B), n)
-        return D_SB @ b_B + bias, H, _variance(B_I, sigma_T, sigma) * identity(3)
-
-    return predict
+@sized(lambda n: f"(4),(3),(3,3),(3),(),()->(3),(3,{n}),(3,3)")
+def _predict(q_IB, B_I, D_SB, bias, sigma_T, sigma, *, n):
+    b_B = quaternion.inverse_rotate(q_IB, B_I)
+    H = padded(D_SB @ skew(b_B), n)
+    return D_SB @ b_B + bias, H, _variance(B_I, sigma_T, sigma) * identity(3)
 
 
 class MagnetometerPart(ThreeAxisPart):

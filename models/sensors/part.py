@@ -1,16 +1,17 @@
-"""What every kind of sensor has in a mission's file."""
+"""What every kind of sensor has in a mission's file; a sensor of the user's own."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import field_validator, model_validator
 
+from gnc import check
 from gnc.config import NonNegative, Positive, Quaternion
 from gnc.draws import Draws
 from gnc.errors import InputError
-from gnc.parts import Part
+from gnc.parts import OwnPart, Part
 
 ALIGNED = (1.0, 0.0, 0.0, 0.0)
 RATE_HZ = 1.0  # of a sensor that says neither rate nor period
@@ -42,9 +43,8 @@ class SensorPart(Part):
         if not isinstance(value, str) or "/" not in value:
             return value
         try:
-            above, below = map(float, value.split("/"))
-            return above / below
-        except (ValueError, ZeroDivisionError):
+            return check.number(value)
+        except ValueError:
             raise InputError(f"{value!r} is no fraction; give a number, or two of them as 1/30") from None
 
     @model_validator(mode="after")
@@ -91,3 +91,24 @@ class ThreeAxisPart(MountedSensorPart):
         """Return scale error and misalignment of each trial."""
         scale = draws.vector(f"{name} scale", 0.01 * np.asarray(self.scale_percent))
         return {"scale": scale, "misalignment": draws.vector(f"{name} misalignment", np.radians(self.misalignment_deg))}
+
+
+class OwnSensor(OwnPart, MountedSensorPart):
+    """A sensor of your own: a class with measure(truth, env, noise), predict(x, env), residual, noise_size.
+
+    One that `sees` another craft is given that craft's state as truth, and the own craft's as env.
+    """
+
+    kind: Literal["own"] = "own"
+    sees: str = ""
+    """The craft it looks at, if not the own one."""
+
+    def truth(self, name: str, draws: Draws) -> Any:
+        """Return the sensor; the class is given rate_hz, q_BS, draws and trials if it asks for them."""
+        if tuple(self.q_BS) != ALIGNED and not self.asks_for("q_BS"):
+            raise InputError(f"q_BS: the constructor of {self.component.source} has no such argument; give it one")
+        return self.made(rate_hz=self.rate, q_BS=self.q_BS, draws=draws, trials=len(draws.trials))
+
+    def belief(self) -> Any:
+        """Return the sensor as flight software knows it: the same class."""
+        return self.made(rate_hz=self.rate, q_BS=self.q_BS, draws=None, trials=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -17,12 +17,21 @@ from gnc.errors import InputError
 from gnc.linalg import array
 from gnc.models.environment.constants import EARTH_RADIUS
 from gnc.models.parameters import between, each, limit, store
-from gnc.models.sensors import mounting
-from gnc.models.sensors.error_state import attitude, over_attitude, rate
-from gnc.models.sensors.interface import Measurement, Prediction
-from gnc.models.sensors.mounting import ALIGNED, ZERO
+from gnc.models.sensors.interface import (
+    ALIGNED,
+    ZERO,
+    BiasedSensor,
+    Measurement,
+    Prediction,
+    attitude,
+    over_attitude,
+    rate,
+    reading,
+    sensitivity,
+    store_mounting,
+    within_cone,
+)
 from gnc.models.sensors.part import MountedSensorPart
-from gnc.models.sensors.validity import reading, within_cone
 
 Array = Any
 
@@ -31,7 +40,7 @@ NO_SUN = np.array([0.0, 0.0, -1.0]), np.array(1.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StarTracker:
+class StarTracker(BiasedSensor):
     """Reads z = q_IS exp(noise/2), a quaternion, with q_IS = q_IB q_BS; its boresight is the z axis.
 
     The noise is a rotation vector in sensor axes, usually several times larger about the boresight than across. Not
@@ -54,14 +63,8 @@ class StarTracker:
     _H: Array = field(init=False, repr=False)  # over a
     _R: Array = field(init=False, repr=False)
 
-    latency_s: ClassVar[float] = 0.0
-    noise_size: ClassVar[int] = 3
-    bias_size: ClassVar[int] = 3
-    H_bias: ClassVar[Array] = np.eye(3)
-
     def __post_init__(self) -> None:
-        """Validate once; the kernels do not."""
-        q_BS = mounting.store_mounting(self)
+        q_BS = store_mounting(self)
         sigma = each("sigma_arcsec", self.sigma_arcsec, 3, "non-negative")
         store(
             self,
@@ -73,7 +76,7 @@ class StarTracker:
             bias_sigma=check.non_negative("bias_sigma", self.bias_sigma),
             _q_BS=q_BS,
             _sigma=ARCSEC * sigma,
-            _H=mounting.sensitivity(q_BS, np.zeros(3)),
+            _H=sensitivity(q_BS, np.zeros(3)),
         )
         clear = np.radians(180.0 - self.sun_exclusion_deg)
         store(self, _limits=(np.radians(self.max_rate_deg_s), np.cos(clear)))
@@ -117,7 +120,6 @@ class StarTracker:
 
 @batched("(4),(3),(4),(3),(),(),(3),(),(3)->(4),()")
 def _measure(q_IB, w_B, q_BS, sigma, max_rate, cosine, sun_I, shadow, noise):
-    """Return the reading, or zeros, and whether it is valid."""
     q_IS = quaternion.mul(q_IB, q_BS)
     away = within_cone(-quaternion.inverse_rotate(q_IS, sun_I), cosine) | (shadow >= 1.0)
     slow = w_B @ w_B < max_rate * max_rate

@@ -60,6 +60,7 @@ class Observers:
 
     def __init__(self, flight: TypicalFlight) -> None:
         self.flight, self.known, self.names = flight, dict[int, Prepared](), judged_signals(flight.prepared)
+        self.places = dict[int, dict[str, Array]]()  # of matrices, by kinds of moments
         self.shared = {name for name, signal in flight.prepared.signals.items() if signal.shared}  # by all trials
 
     def values(self, seen: Seen, numbers: Array) -> dict[str, Array]:
@@ -72,9 +73,12 @@ class Observers:
 
     def matrices(self, seen: Seen) -> dict[str, Array]:
         """Return the places of the square matrices that beliefs hold in the numbers of a moment, by their names."""
-        belief = seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief
-        named = zip(paths(belief), leaves(belief), strict=True)
-        return {name: x[0].astype(int) for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}
+        if seen.kind not in self.places:
+            belief = seen.read(np.arange(len(seen.numbers), dtype=float)[None]).belief
+            named = zip(paths(belief), leaves(belief), strict=True)
+            square = {name: x[0].astype(int) for name, x in named if np.ndim(x) == 3 and x.shape[1] == x.shape[2]}
+            self.places[seen.kind] = square
+        return self.places[seen.kind]
 
     def slopes(self, seen: Seen, sigma: Array, moved: Array) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return all signals of the moment and of samples about it, and their derivatives (size, numbers).
@@ -142,6 +146,11 @@ class _Spreading:
             self.X += B @ np.vstack([np.zeros((0, self.X.shape[1])), *(w for _, w in own)])
         self._begin()
 
+    def sigma(self) -> Array:
+        """Return the standard deviations of all numbers, what is drawn included."""
+        variances = [np.square(self.S).sum(axis=1), *(np.diagonal(C) for C in self.C.values())]
+        return np.sqrt(np.maximum(np.sum(variances, axis=0), 0.0))
+
 
 def linear_covariance(
     mission: Mission,
@@ -170,6 +179,7 @@ def linear_covariance(
         if passage.seen is not None:
             times.append(passage.k * loop.h)
             spread.arrive()
+            linear.sigma = spread.sigma()[: len(S)]
             values = _observed(result, passage, spread, observers, noise)
             if samples:
                 history.record(times[-1], values)

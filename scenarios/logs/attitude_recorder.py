@@ -7,15 +7,14 @@ counts are the predictions that lead to the belief which a measurement corrects,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from gnc.errors import InputError
 from gnc.estimators.attitude_belief import Belief
-from gnc.estimators.extra_states import ResidualDipole
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import Inertia, ResidualDipole
 from gnc.estimators.mekf import Mekf
 from gnc.estimators.navigation.attitude import AttitudeNavigation
 from gnc.models.sensors import FineSunSensor, Gyro, HorizonSensor, Magnetometer, StarTracker, VectorSensor
@@ -34,7 +33,25 @@ class Step(NamedTuple):
     at_end: Columns  # what is known of its end
 
 
-class AttitudeRecorder(LogRecorder):
+class DirectionRecorder(LogRecorder):
+    """Takes down the sensors of an attitude with their references."""
+
+    _sensors: Mapping[str, Any]
+    environment: Callable[[], Any]  # what surrounds the sensors
+
+    def truth(self, x: Any) -> Columns:
+        """Return attitude and rate."""
+        return {"truth_q": x.q_IB, "truth_w": x.w_B}
+
+    def surroundings(self, name: str) -> Columns:
+        """Return the direction that is measured, or the field."""
+        sensor, env = self._sensors[name], self.environment()
+        if isinstance(sensor, Magnetometer):
+            return {f"{name}_ref": env.B_I}
+        return {f"{name}_ref": sensor.aim(env)[0]} if isinstance(sensor, FineSunSensor) else {}
+
+
+class AttitudeRecorder(DirectionRecorder):
     """Takes down known torque, the wheels' momentum, the field, and the sensors with their references."""
 
     held = ("torque", "field")
@@ -50,10 +67,6 @@ class AttitudeRecorder(LogRecorder):
         self._sensors, self._ungated_s, self._slewing = sensors, navigation.ungated_s, navigation.slewing
         self._config = self.sections(sensors, _section)
         self.rows.add(0, {"wheels": belief.rho_B})
-
-    def truth(self, x: Any) -> Columns:
-        """Return attitude and rate."""
-        return {"truth_q": x.q_IB, "truth_w": x.w_B}
 
     def predict(self, belief: Any, command: Any, report: Any, t: float, h: float) -> Any:
         """Move over h."""
@@ -85,9 +98,9 @@ class AttitudeRecorder(LogRecorder):
         field = {"field": env.B_I} if self._extra(ResidualDipole) else {}
         return {"torque": tau_B, **field}, {"wheels": rho_B}
 
-    def surroundings(self, name: str) -> Columns:
-        """Return the direction that is measured, or the field."""
-        return _reference(name, self._sensors[name], self._tap.env)
+    def environment(self) -> Any:
+        """Return what the filter was given last."""
+        return self._tap.env
 
     def _extra(self, kind: type) -> Any:
         """Return the extra state of a kind, if the filter has one."""
@@ -132,26 +145,22 @@ class AttitudeRecorder(LogRecorder):
         return found | ({"inertia_sigma_kgm2": sigma[inertia]} if self._extra(Inertia) else {})
 
 
-class GyroRecorder(LogRecorder):
+class GyroRecorder(DirectionRecorder):
     """Takes down the gyro, and the sensors with their references; replay begins where they first give an attitude."""
 
     def __init__(self, navigation: Any, belief: Any, sensors: Mapping[str, Any], h: float) -> None:
         super().__init__(navigation, h)
         self._filter, self._sensors = getattr(navigation, "inner", navigation), sensors
-        self._config, self._env = self.sections(sensors, _section), None
-
-    def truth(self, x: Any) -> Columns:
-        """Return attitude and rate."""
-        return {"truth_q": x.q_IB, "truth_w": x.w_B}
+        self._config, self._now = self.sections(sensors, _section), 0.0
 
     def update(self, belief: Any, name: str, measurement: Any, t: float) -> tuple[Any, Any]:
         """Correct with a measurement."""
-        self._env = self._filter.known.sky.at(t)
+        self._now = t
         return super().update(belief, name, measurement, t)
 
-    def surroundings(self, name: str) -> Columns:
-        """Return the direction that is measured, or the field."""
-        return _reference(name, self._sensors[name], self._env)
+    def environment(self) -> Any:
+        """Return the sky at the last measurement."""
+        return self._filter.known.sky.at(self._now)
 
     def config(self) -> dict[str, Any]:
         """Return the filter, and where everything is in the log."""
@@ -164,13 +173,6 @@ class GyroRecorder(LogRecorder):
             "truth": {"columns": names("truth_q", 4), "order": "wxyz", "rate": names("truth_w", 3)},
             "start": {"sigma_bias_deg_s": float(np.degrees(one(mekf.gyro.bias_sigma, 0)))},
         }
-
-
-def _reference(name: str, sensor: Any, env: Any) -> Columns:
-    """Return what a sensor refers to, inertial axes."""
-    if isinstance(sensor, Magnetometer):
-        return {f"{name}_ref": env.B_I}
-    return {f"{name}_ref": sensor.aim(env)[0]} if isinstance(sensor, FineSunSensor) else {}
 
 
 def _section(name: str, sensor: Any) -> dict[str, Any] | None:

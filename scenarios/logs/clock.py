@@ -44,9 +44,9 @@ class LogClock:
         if self.rate_hz is not None:
             return np.arange(first_row, first_row + rows) / self.rate_hz
         if stamps.dtype.kind == "M":
-            if self.unit != "iso":
-                raise InputError(f"time_unit: {self.unit!r} is stated and the column holds dates; set it to 'iso'")
             whole = stamps.astype(np.int64)
+            if self.unit != "iso" and (whole != NAT).any():  # a column without any stamp is read as dates
+                raise InputError(f"time_unit: {self.unit!r} is stated and the column holds dates; set it to 'iso'")
             return np.where(whole == NAT, np.nan, (whole - origin_ns) * 1e-9)
         if self.unit == "iso":
             raise InputError("time_unit: 'iso' is stated and the column holds numbers; set it to 's', 'ms', 'us', 'ns'")

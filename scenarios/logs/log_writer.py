@@ -42,7 +42,9 @@ def check_path(path: Path) -> None:
     """Refuse a file that cannot be written, before anything is made for it."""
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".parquet", *_WRITERS):
-        raise InputError(f"{path}: {suffix or 'no suffix'} is not known; give .csv, .parquet, .h5, .npz or .mat")
+        raise InputError(
+            f"{path}: {suffix or 'no suffix'} is no format that is known; give .csv, .parquet, .h5, .npz or .mat"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

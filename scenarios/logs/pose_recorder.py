@@ -13,7 +13,7 @@ from gnc.errors import InputError
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.navigation.free_body import TargetBelief, TargetNavigation
 from gnc.estimators.pose_belief import PoseBelief
-from gnc.models.environment.falling import weight
+from gnc.models.environment.relative import weight
 from gnc.models.known import centre_I
 from gnc.models.sensors import RelativePose
 from gnc.scenarios.logs.recorder import Columns, LogRecorder, Tap, names, one

@@ -134,7 +134,7 @@ class LogRecorder:
         if name in self.left_out:
             return after, innovation
         tick = self.rows.tick(t)
-        self.rows.read(tick, name, self.measurement(measurement))
+        self.rows.read(tick, name, measurement)
         self.rows.add(tick, self.surroundings(name))
         return after, innovation
 
@@ -153,10 +153,6 @@ class LogRecorder:
     def truth(self, x: Any) -> Columns:
         """Return the true state as columns."""
         raise NotImplementedError
-
-    def measurement(self, measurement: Any) -> Any:
-        """Return (z, valid)."""
-        return measurement
 
     def surroundings(self, name: str) -> Columns:
         """Return what the sensor of this name refers to."""

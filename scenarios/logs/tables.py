@@ -83,7 +83,7 @@ def _file(path: Path, suffix: str) -> dict[str, Table]:
         if suffix in suffixes:
             return getattr(importlib.import_module(f"gnc.scenarios.logs.{module}"), reader)(path)
     known = ".csv, .parquet, .h5, .npz, .mat, .mcap, .ulg, .tum, .aem, .oem, or the folder of a ROS 2 bag"
-    raise InputError(f"{path}: {path.suffix or 'no suffix'} is not known; give {known}")
+    raise InputError(f"{path}: {path.suffix or 'no suffix'} is no format that is known; give {known}")
 
 
 def pick(tables: dict[str, Table], name: str, key: str) -> Table:

@@ -1,6 +1,6 @@
 """Trajectories, read as logs and written for other tools: TUM, CCSDS AEM and OEM (KVN); MCAP is written only.
 
-TUM: lines `t x y z qx qy qz qw`, comments by #. AEM and OEM: see `gnc.models.environment.ephemeris`; positions of an
+TUM: lines `t x y z qx qy qz qw`, comments by #. AEM and OEM: see `gnc.models.environment.orbit`; positions of an
 OEM are in km, its columns here in m. MCAP has foxglove.PoseInFrame in JSON. Times that the log gives no date count from
 1970. Positions of filters that have none are zero; an OEM needs them. The AEM's quaternion turns from the inertial
 frame A to the body frame B, scalar last: it has the numbers of q_IB.
@@ -18,7 +18,7 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.files import replacing
-from gnc.models.environment.ephemeris import key_values
+from gnc.models.environment.orbit import key_values
 from gnc.scenarios.logs.array_tables import ArrayTable
 from gnc.scenarios.logs.clock import iso_stamps
 from gnc.scenarios.logs.tables import Table, missing

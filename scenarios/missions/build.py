@@ -1,7 +1,5 @@
 """From a mission to a loop that is ready to fly: truth, flight software, sensors between them, what is recorded."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,21 +17,18 @@ from gnc.expression import parse
 from gnc.history import Signal
 from gnc.loop import Controller, Instrument, Loop
 from gnc.models.craft.base import CraftPart, Site
-from gnc.models.environment.sky import FreeSpace
+from gnc.models.environment.table import FreeSpace
 from gnc.models.faults.base import FailingSensor
 from gnc.models.known import Known
 from gnc.models.sensors import Gyro
 from gnc.noise import Streams, Walk
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
-from gnc.scenarios.missions.failing import Measure, Measuring, failing, faults_of, trouble
-from gnc.scenarios.missions.measuring import measured, torquer, walk_of
+from gnc.scenarios.missions.measuring import Measure, Measuring, failing, faults_of, measured, torquer, trouble, walk_of
+from gnc.scenarios.missions.mission import Mode, Software, quiet_until
 from gnc.scenarios.missions.modes import Guard, guard, words_of
 from gnc.scenarios.missions.navigating import CraftNavigation
-from gnc.scenarios.missions.quiet import quiet_until
-from gnc.scenarios.missions.sections import Mode, Software
-from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference
-from gnc.scenarios.missions.unloading import unloader
+from gnc.scenarios.missions.software import CraftSoftware, ModeRun, first_reference, unloader
 from gnc.scenarios.missions.world import Controls, Navigations, Observer, World, innovation_signals
 from gnc.shared_state import undisturbed
 from gnc.typing import Array

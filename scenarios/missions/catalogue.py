@@ -1,7 +1,5 @@
 """The catalogue of parts: kinds with their fields, the JSON Schema of a mission's file, and the file of `gnc new`."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@ differ in such a field fly in groups, one for each of its values. Flight softwar
 it is told of a dispersed field only where the field is its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
@@ -14,7 +12,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from gnc.config import override
-from gnc.config.toml_text import value_text
+from gnc.config.toml_text import describe, value_text
 from gnc.errors import InputError
 from gnc.montecarlo.sampling import draw
 from gnc.parts import Part
@@ -88,7 +86,9 @@ def _check(mission: Any, key: str, values: Array, trials: Array) -> None:
         try:
             held.validate_python(value)
         except ValidationError as error:
-            raise InputError(f"{key}: {error.errors()[0]['msg']} (drawn for trial {trial})") from None
+            errors = [{**wrong, "loc": (path[-1],)} for wrong in error.errors()]
+            line = describe(errors, type(here), {path[-1]: value}, key)  # type: ignore[arg-type]
+            raise InputError(f"{line} (drawn for trial {trial})") from None
 
 
 def with_field(section: Any, path: list[str], values: Array) -> Any:

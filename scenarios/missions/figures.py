@@ -12,13 +12,11 @@ from gnc.errors import InputError
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import resolve
 from gnc.scenarios.missions.verdict import Verdict
-from gnc.scenarios.plots import COLOURS, Draw, figure, panels
+from gnc.scenarios.plots import COLOURS, Draw, Figure, figure, panels
 from gnc.scenarios.report.panels import Panels, words
 from gnc.scenarios.report.plot import Path, Plot
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from gnc.labelled import Signals
     from gnc.scenarios.missions.flight import Flight
 

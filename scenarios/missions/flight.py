@@ -24,11 +24,11 @@ from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import ALWAYS, resolve
 from gnc.scenarios.missions.verdict import Verdict, judge
 from gnc.scenarios.missions.world import observe_innovation
+from gnc.scenarios.plots import Figure
 from gnc.shared_state import undisturbed
 from gnc.typing import Array
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from xarray import Dataset
 
     from gnc.scenarios.missions.flight_code import FlightCode
@@ -196,6 +196,18 @@ def fly(
         return _other(mission, changes, seed, numbers, wanted)
 
     return Flight(mission, seed, signals, judge(mission, signals, modes, again), drawn)
+
+
+def beginning(mission: Mission, seed: int, numbers: Array, records: int) -> Table:
+    """Fly trials until so many records are made, and judge nothing."""
+    group = dispersal.groups(mission, seed, numbers)[0]
+    prepared = prepare(group, seed)
+
+    def stop(done: int, _: int) -> None:
+        if done >= records * prepared.loop.recorded.every:
+            raise KeyboardInterrupt
+
+    return group_flown(mission, seed, group, prepared, stop, None)
 
 
 def _other(mission: Mission, changes: Mapping[str, Any], seed: int, numbers: Array, wanted: frozenset[str]) -> Table:

@@ -1,7 +1,5 @@
 """Flight software of a mission as C, and missions flown by it."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence
@@ -11,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from gnc.errors import InputError
-from gnc.export.aboard import Aboard, Carrier, Library
+from gnc.export.aboard import Aboard, Carrier, Library, Processor
 from gnc.export.component import Component
 from gnc.export.component_files import MANIFEST, export_component
-from gnc.export.processor import Processor
 from gnc.export.software import Software
 from gnc.files import read_json
 from gnc.loop import Controller, Loop

@@ -1,12 +1,13 @@
-"""Hints of a verdict: what a reader should know of a flight although no requirement asks for it."""
+"""What a reader should know though no requirement asks for it: hints of a flight, what is doubtful, what is perfect."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gnc.models.sensors.part import SensorPart
 from gnc.scenarios.missions.mission import Mission
 from gnc.typing import Mask
 
@@ -60,7 +61,11 @@ def _of_sensors(mission: Mission, flight: Signals, measurements: Mapping[str, tu
         elif used + refused == 0:
             hints.append(f"{name}: never measured anything")
         elif (nis := _mean_nis(flight, name)) > OFF or nis < 1.0 / OFF:
-            hints.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: {_remedy(mission, name, sure=nis > 1.0)}")
+            remedy = _remedy(mission, name, sure=nis > 1.0)
+            if nis > OFF and _mean_nis(flight, name, late=True) <= OFF:
+                start = f"software.{name.partition('.')[0]}.navigation.start"
+                remedy = f"its first measurements contradict the start, later ones do not: see {start}"
+            hints.append(f"{name}: NIS alarm, mean {nis:.2g} of 1: {remedy}")
     return hints
 
 
@@ -137,11 +142,12 @@ def _shut_out(flight: Signals, name: str) -> int:
     return int(np.sum(refused > REFUSED * (used + refused)))
 
 
-def _mean_nis(flight: Signals, name: str) -> float:
-    """Return the mean normalised innovation of a sensor over its dimension; 1 where none was kept."""
+def _mean_nis(flight: Signals, name: str, late: bool = False) -> float:
+    """Return the mean NIS of a sensor over its dimension, or that of its later half; 1 where none was kept."""
     if f"{name}.nis" not in flight:
         return 1.0
     values = flight[f"{name}.nis"].values
+    values = values[:, values.shape[1] // 2 :] if late else values
     return float(np.nanmean(values)) if np.isfinite(values).any() else 1.0
 
 
@@ -158,3 +164,122 @@ def _recovered(flight: Signals) -> list[str]:
                 f"{craft}: its filter recovered {int(count.sum())} times, in {int((count > 0.0).sum())} trials"
             )
     return hints
+
+
+DENSITIES = 1.0, 2e4  # of a box filled evenly, from an empty tank to platinum [kg/m^3]
+USUAL = {"nT": (1e-3, 1e5), "Am2": (1e-6, 1e4), "Nms": (1e-8, 1e5), "arcsec": (1e-3, 1e5)}  # last words of fields
+SPREAD = 1e-3, 3.0  # moment of inertia over that of the box filled evenly: all in the centre; all in the corners
+
+
+def doubts(mission: Mission) -> list[str]:
+    """Return sentences on what contradicts itself."""
+    lines = [f"{name}: {line}" for name, craft in mission.craft.items() for line in _of_box(craft) + _of_units(craft)]
+    return lines + _too_late(mission)
+
+
+def _too_late(mission: Mission) -> list[str]:
+    """Name what a file says of times after the end of the flight."""
+    times = {f"faults.{name}": fault.from_s for name, fault in mission.faults.items()}
+    for craft, software in mission.software.items():
+        times |= {f"software.{craft}.timeline to {way.mode}": way.at_s for way in software.timeline}
+    end = mission.run.duration_s
+    return [f"{name}: begins at {t:g} s, the flight ends at {end:g} s" for name, t in times.items() if np.min(t) >= end]
+
+
+def _of_units(craft: Any) -> list[str]:
+    """Name stated numbers of parts that no spacecraft has in the unit at the end of the field's name."""
+    lines = []
+    for group in ("loads", "actuators", "sensors"):
+        for key, part in getattr(craft, group).items():
+            for name in sorted(part.model_fields_set):
+                low, high = USUAL.get(name.rpartition("_")[-1], (0.0, np.inf))
+                values = np.abs(np.ravel(getattr(part, name))) if high < np.inf else np.zeros(0)
+                odd = values[(values > 0.0) & ((values < low) | (values > high))]
+                if odd.size:
+                    usual = f"{low:g} to {high:g} are usual"
+                    lines.append(f"{group}.{key}.{name}: {odd[0]:g} is hardly meant, {usual}; in other units?")
+    return lines
+
+
+def _of_box(craft: Any) -> list[str]:
+    """Compare inertia with the box: J_xx = m (y^2 + z^2)/12 if filled evenly, three times that in the corners."""
+    size, J = np.asarray(getattr(craft, "size_m", np.nan)), np.asarray(getattr(craft, "J_kgm2", np.nan))
+    stated = {"size_m", "J_kgm2"} <= craft.model_fields_set
+    if not stated or size.shape != (3,) or J.shape != (3, 3) or not np.all(size > 0.0):
+        return []
+    square = size**2
+    per_mass = (square.sum() - square) / 12.0
+    mass = getattr(craft, "mass_kg", None)
+    if mass is not None:
+        ratio = np.diag(J) / (mass * per_mass)
+        if SPREAD[0] <= ratio.min() and ratio.max() <= SPREAD[1]:
+            return []
+        worst = ratio[np.argmax(np.abs(np.log(ratio)))]
+        return [f"J_kgm2 is {worst:.2g} times that of a box of size_m filled evenly with mass_kg; up to 3 is possible"]
+    density = float(np.median(np.diag(J) / per_mass)) / float(np.prod(size))
+    if DENSITIES[0] <= density <= DENSITIES[1]:
+        return []
+    return [f"J_kgm2 is that of a box of size_m filled evenly with {density:.2g} kg/m^3; in other units?"]
+
+
+ERRORS = {  # fields that are errors which flight software does not know, in words
+    "bias_nT": "bias",
+    "fixed_bias_nT": "bias",
+    "bias_deg_s": "bias",
+    "fixed_bias_deg_s": "bias",
+    "scale_percent": "scale error",
+    "misalignment_deg": "misalignment",
+    "misalignment_arcsec": "misalignment",
+}
+
+
+def perfect(mission: Mission) -> list[str]:
+    """Return sentences on what is known, left out or without error."""
+    sentences = []
+    if mission.environment.orbit.kind_name() == "free":
+        sentences.append("free space: no orbit, no gravity, no field, no Sun")
+    elif not _dispersed(mission, "environment"):
+        sentences.append("flight software knows orbit, field and Sun as they are")
+    for name, craft in mission.craft.items():
+        sentences += _of_craft(mission, name, craft)
+    for name, software in mission.software.items():
+        sentences += [f"{name}: {line}" for line in software.navigation.perfect]
+    return sentences
+
+
+def _of_craft(mission: Mission, name: str, craft: Any) -> list[str]:
+    sentences = []
+    exact = not np.any(getattr(craft, "J_error_percent", 0.0)) and not _dispersed(mission, f"craft.{name}.J_kgm2")
+    if hasattr(craft, "J_kgm2") and exact and "J_kgm2" not in _believed(mission, name):
+        sentences.append(f"{name}: flight software knows the inertia exactly")
+    if not craft.loads:
+        sentences.append(f"{name}: nothing disturbs it")
+    for key, sensor in craft.sensors.items():
+        sentences += _of_sensor(mission, f"{name}.{key}", f"craft.{name}.sensors.{key}", sensor)
+    for key, actuator in craft.actuators.items():
+        errors = [f for f in type(actuator).model_fields if f.endswith("error_percent")]
+        if all(not getattr(actuator, f) for f in errors):
+            sentences.append(f"{name}.{key}: does what it is told, within its limits")
+    return sentences
+
+
+def _of_sensor(mission: Mission, name: str, path: str, sensor: SensorPart) -> list[str]:
+    """Return which errors a sensor could have and has not."""
+    fields: dict[str, list[str]] = {}
+    for field, word in ERRORS.items():
+        if field in type(sensor).model_fields:
+            fields.setdefault(word, []).append(field)
+    absent = [
+        word
+        for word, names in fields.items()
+        if not any(np.any(getattr(sensor, field)) or _dispersed(mission, f"{path}.{field}") for field in names)
+    ]
+    return [f"{name}: no {', no '.join(absent)}"] if absent else []
+
+
+def _dispersed(mission: Mission, path: str) -> bool:
+    return any(key.startswith(path) for dispersion in mission.dispersions.values() for key in dispersion.keys)
+
+
+def _believed(mission: Mission, name: str) -> dict[str, Any]:
+    return mission.software[name].craft if name in mission.software else {}

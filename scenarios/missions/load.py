@@ -1,7 +1,5 @@
 """From a name, a TOML file or a Python file to a mission."""
 
-from __future__ import annotations
-
 import difflib
 import tomllib
 from collections.abc import Mapping, Sequence

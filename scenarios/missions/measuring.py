@@ -1,15 +1,16 @@
-"""How the sensors of a mission measure its truth: the own craft or another, in what light, and when they are silent."""
+"""How the sensors of a mission measure its truth, and its faults on their way into the loop."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import batched
+from gnc.batch import as_numbers, batched
+from gnc.models.faults.base import FaultPart, SensorFault
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Sighting, Vantage
+from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.navigating import Trouble, read
 from gnc.typing import Array
 
 Measure = Callable[[tuple[Any, ...], Any, Array], Any]  # (truth of all craft, time, noise) -> measurement
@@ -75,3 +76,59 @@ def torquer(section: Any) -> int | None:
 def _pose_of(x: Any) -> Any:
     """Return pose and twist of a craft, or of one that only turns its state."""
     return PoseState(x.dq_IB, x.chi_B) if hasattr(x, "dq_IB") else x
+
+
+class Measuring(NamedTuple):
+    """How a true sensor measures, and what is wrong with it."""
+
+    noise_size: int
+    walk_size: int  # of the random walk behind the noise, by which its bias wanders
+    measure: Measure  # of truth, time, noise
+    names: Sequence[str]  # of the faults
+    faults: Sequence[SensorFault]
+
+
+def faults_of(mission: Mission, craft: str) -> dict[str, dict[str, FaultPart]]:
+    """Return the faults of a craft: part -> name of the fault -> fault; that of its computer has no name."""
+    faults: dict[str, dict[str, FaultPart]] = {}
+    for name, fault in mission.faults.items():
+        owner, _, part = fault.part.partition(".")
+        if owner == craft:
+            faults.setdefault(part, {})[name] = fault
+    return faults
+
+
+def failing(sensor: Measuring, faults: Sequence[SensorFault]) -> Measure:
+    """Return how a sensor measures with faults that do not depend on earlier readings."""
+    own, first = sensor.noise_size, sensor.noise_size + sensor.walk_size
+
+    def measured(x: Any, t: Any, noise: Array) -> Any:
+        loud, at = noise[..., :own], first
+        for fault in faults:
+            loud = fault.louder(loud, t)
+        measurement = sensor.measure(x, t, np.concatenate([loud, noise[..., own:first]], -1) if first > own else loud)
+        z, valid = measurement[0], as_numbers(measurement[1])
+        for fault in faults:
+            z, valid = fault.change(z, valid, t, noise[..., at : at + fault.normals])
+            at += fault.normals
+        return read(measurement, z, valid)
+
+    return measured
+
+
+def trouble(
+    mission: Mission,
+    craft: str,
+    readings: Mapping[str, Sequence[SensorFault]],
+    sizes: Mapping[str, int],
+    **others: Any,
+) -> Trouble:
+    """Return what goes wrong between a craft and its filter; `sizes` are those of commands by actuator."""
+    remembered = [(key, fault) for key, faults in readings.items() for fault in faults if fault.remembers]
+    windows = []
+    for part, faults in faults_of(mission, craft).items():
+        for fault in faults.values():
+            if fault.told is not None and part:
+                windows.append((part, fault.members(sizes[part]) if part in sizes else None, fault.told))
+    resets = [fault.window[0] for fault in faults_of(mission, craft).get("", {}).values()]
+    return Trouble(remembered, windows, resets, actuators=list(sizes), **others)

@@ -18,8 +18,6 @@ several guards that come true at one moment the first in the file wins.
 | `NAME.excluded` | of a sensor 1, of an actuator how many of its members are left out by FDIR or by what it was told |
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,16 +4,13 @@ That is: counts of measurements, the last field, what guards ask of sensors, fau
 ones, what is left out, and the restart of a filter.
 """
 
-from __future__ import annotations
-
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch import Kernel, as_numbers, batched, chosen, maximum, where
+from gnc.batch import as_numbers, batched, chosen, maximum, sized, where
 from gnc.errors import InputError
 from gnc.estimators.fdir.base import Fdir
 from gnc.history import Signal
@@ -241,16 +238,10 @@ def _one(out, like):
     return where(like[0] == like[0], out, out)
 
 
-@functools.cache
-def _members(n: int) -> Kernel:
-    """Return the kernel of n members."""
-
-    @batched(f"(),({n}),(3)->({n})")
-    def left_out(out, members, like):
-        """Return which members are left out, once for every trial."""
-        return where(like[0] == like[0], out, out) * members
-
-    return left_out
+@sized(lambda n: f"(),({n}),(3)->({n})")
+def _members(out, members, like):
+    """Return which members are left out, once for every trial."""
+    return where(like[0] == like[0], out, out) * members
 
 
 @batched("(3,3)->()")

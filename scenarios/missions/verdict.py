@@ -12,8 +12,7 @@ from gnc.checks import Check, bound_text
 from gnc.expression import parse
 from gnc.notebook import table
 from gnc.scenarios.missions.build import at
-from gnc.scenarios.missions.doubts import doubts
-from gnc.scenarios.missions.hints import hints
+from gnc.scenarios.missions.hints import doubts, hints
 from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.missions.requirements.base import Comparison, Finding, Judged, resolve, without_numbers
 from gnc.scenarios.missions.requirements.lost import LostPart
@@ -22,7 +21,7 @@ from gnc.typing import Array, Mask
 if TYPE_CHECKING:
     from gnc.labelled import Signals
 
-NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none are stated: nothing was judged")
+NOTHING = Check("requirements", float("nan"), 0.0, False, "<=", "none asks anything of the flight: nothing was judged")
 
 
 @dataclass(repr=False)
@@ -67,7 +66,7 @@ def judge(
     """Judge a flight."""
     judged = Judged(mission, flight, modes, without_numbers(mission, flight, modes), fly)
     parts = sorted(mission.requirements.items(), key=lambda item: not item[1].first)
-    verdict, success = Verdict(), np.ones(flight.sizes["trial"], bool)
+    verdict, success, asked = Verdict(), np.ones(flight.sizes["trial"], bool), False
     counted: list[tuple[str, LostPart]] = []
     for name, part in parts:
         with at(f"requirements.{name}"):
@@ -76,13 +75,14 @@ def judge(
         if isinstance(part, LostPart):
             counted.append((name, part))
         _collect(verdict, finding)
+        asked |= bool(finding.checks) and part.asks
         if finding.success is not None:
             success &= finding.success
     name, limit = counted[-1] if counted else ("lost", LostPart())
     tally = limit.count(name, len(judged.lost))
     verdict.metrics = {**tally.metrics, **verdict.metrics}
-    verdict.lost, verdict.success = judged.lost, success & judged.kept & bool(verdict.checks)
-    verdict.checks = [*tally.checks, *(verdict.checks or [NOTHING])]
+    verdict.lost, verdict.success = judged.lost, success & judged.kept & asked
+    verdict.checks = [*tally.checks, *verdict.checks, *([] if asked else [NOTHING])]
     verdict.over_time = _over_time(mission, judged)
     verdict.measurements = _measurements(mission, flight)
     verdict.hints = doubts(mission) + hints(mission, flight, verdict.measurements, modes, judged.kept)
@@ -94,8 +94,9 @@ def judge_campaign(mission: Mission, table: Mapping[str, Array]) -> list[Check]:
     kept = np.asarray(table["lost"]) == ""
     limits = [part for part in mission.requirements.values() if isinstance(part, LostPart)]
     lost = (limits[-1] if limits else LostPart()).count("lost", int(np.sum(~kept))).checks
-    checks = [check for name, part in mission.requirements.items() for check in part.campaign(name, table, kept)]
-    return [*lost, *checks] if checks else [*lost, NOTHING]
+    found = [(part, part.campaign(name, table, kept)) for name, part in mission.requirements.items()]
+    nothing = [] if any(part.asks for part, checks in found if checks) else [NOTHING]
+    return [*lost, *(check for _, checks in found for check in checks), *nothing]
 
 
 def lowest(mission: Mission) -> set[str]:

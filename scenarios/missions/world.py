@@ -4,8 +4,6 @@ The truth is a tuple with the state of each craft; belief, command, report and m
 craft that has flight software. Sensors go by the name of their craft and their own: `sat.gyro`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
     longest_s = {_name(session.streams[0]): LONGEST_GAP_S} if session.config.filter.kind == "ins" else {}
     contradictions, imu = plausibility.contradictions(session.evidence), session.runner
     span = float(estimates["t"][-1] - estimates["t"][0]) if len(estimates) else 0.0
+    judged = score.against_truth(estimates, truth, session.config.score) if truth is not None else None
     return {
         "replay": str(log),
         "filter": session.config.filter.kind,
@@ -48,7 +49,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
         "malformed_lines": sum(feed.table.malformed for feed in session.feeds),
         "sensors": sensors,
         "bias": _bias(session, estimates),
-        "truth": score.against_truth(estimates, truth, session.config.score) if truth is not None else None,
+        "truth": judged,
         "rest": rest,
         "noise": noise,
         "motion": _motion(session),
@@ -62,6 +63,7 @@ def outcome(session: Session, log: Path) -> dict[str, Any]:
             *(_clipped(imu) if isinstance(imu, ImuRunner) else []),
         ],
         "failures": [
+            *_unjudged(len(estimates), judged),
             *_failures(sensors),
             *_untrusted(contradictions, session, span),
             *_vague(estimates),
@@ -111,6 +113,14 @@ def _motion(session: Session) -> dict[str, Any] | None:
     if not isinstance(session.filter, Moving):
         return None
     return {name: dataclasses.asdict(getattr(session.filter, name)) for name in ("turning", "moving")}
+
+
+def _unjudged(count: int, judged: Mapping[str, Any] | None) -> list[str]:
+    """Tell of a log that is hardly read, and of a truth that judges nothing: neither is a success."""
+    said = [f"there is {count} estimate: see which rules dropped the rows"] if count == 1 else []
+    if judged is not None and not judged["scored"]:
+        said.append("nothing was scored against the truth: see its times and rows, and [score]")
+    return said
 
 
 def _failures(sensors: dict[str, dict[str, Any]]) -> list[str]:

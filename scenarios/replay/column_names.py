@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-TIME = re.compile(r"t|time|ts|stamp|timestamp|epoch|seconds|secs|(seconds|time|t)_?elapsed|elapsed(_time)?", re.I)
+TIME = re.compile(
+    r"t|utc|date_?time|(utc|gps)_?time|time_?utc|time|ts|stamp|timestamp|epoch|seconds|secs|(seconds|time|t)_?elapsed|elapsed(_time)?",
+    re.I,
+)
 LOGGED = re.compile(r"(log|publish|receive|received)_?time", re.I)  # when it was written: if there is no better
 RATE = re.compile(r"(sampling|sample|data)?_?(rate|freq|frequency)(_hz)?|fs(_hz)?|f_s", re.I)
 MASK = re.compile(r"movement|moving|moves", re.I)

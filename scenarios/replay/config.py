@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from gnc.config.arrays import NonNegative, Positive, Quaternion, Vector3
 from gnc.config.base import Section
+from gnc.config.schema import NonNegative, Positive, Quaternion, Vector3
 from gnc.errors import InputError
 from gnc.scenarios.logs.clock import TimeUnit
 from gnc.scenarios.replay.filter_config import AnyFilter

@@ -11,8 +11,7 @@ from gnc import quaternion
 from gnc.batch import chosen as chosen_of
 from gnc.estimators.chart import POSE, ROTATION, Chart, vector
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import ExtraState, ResidualDipole
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import ExtraState, Inertia, ResidualDipole
 from gnc.estimators.mekf import Mekf, at_rest
 from gnc.estimators.navigation.attitude import slewed_by
 from gnc.estimators.navigation.free_body import Prior, TargetNavigation

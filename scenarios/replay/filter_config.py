@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from gnc.config.arrays import Inertia, NonNegative, Positive, Vector3
 from gnc.config.base import Section
+from gnc.config.schema import Inertia, NonNegative, Positive, Vector3
 
 Row6: TypeAlias = tuple[float, float, float, float, float, float]
 Interval: TypeAlias = Literal["after", "before", "mean"]

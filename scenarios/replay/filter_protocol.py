@@ -56,6 +56,7 @@ class ReplayFilter(Protocol):
 
     def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
         """Return F of that move, over the errors."""
+        return self.filter.transition(after, h)
 
     def parts(self, belief: Any) -> tuple[Array, ...]:
         """Return the parts of the chart."""

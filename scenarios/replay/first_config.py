@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ Guess = dict[str, Any]
 Truth = tuple[Guess, Guess | None]  # attitude, position
 
 AIDED = 0.5  # of the gyro's rate: what comes less often corrects a filter, what comes as often is the truth
+_text = json.JSONEncoder(ensure_ascii=False).encode  # an array of TOML
 WALK = 0.1  # [1/s] by which a bias walks, of the angular or velocity random walk
 HEAD = "# Guessed by gnc replay --inspect: check units, orders, signs. Noises are the scatter of samples; see gnc tune."
 
@@ -26,10 +28,10 @@ def starting_config(told: dict[str, Any]) -> str:
         kinds = [other["kind"] for other in sensors[:number]]
         lines += ["[[sensors]]", f'kind = "{sensor["kind"]}"']
         lines += [f'name = "{sensor["kind"]}_{number}"'] if sensor["kind"] in kinds else []
-        lines += [f"columns = {_quoted(sensor['columns'])}", *_numbers(sensor, kind), *_place(sensor, told, first)]
+        lines += [f"columns = {_text(sensor['columns'])}", *_numbers(sensor, kind), *_place(sensor, told, first)]
     for attitude, position in [truth] if truth else []:
-        lines += ["[truth]", f"columns = {_quoted(attitude['columns'])}", _order(attitude)]
-        lines += [f"position = {_quoted(position['columns'])}"] if position else []
+        lines += ["[truth]", f"columns = {_text(attitude['columns'])}", _order(attitude)]
+        lines += [f"position = {_text(position['columns'])}"] if position else []
         if kind == "imu" and all(sensor["kind"] != "magnetometer" for sensor in sensors):
             lines += ['align = "heading" # which no sensor tells']
         lines += ['align = "world" # its z axis points down, that of the filter up'] if attitude.get("down") else []
@@ -109,6 +111,8 @@ def _chosen(guesses: list[Guess]) -> tuple[str, list[Guess], Truth | None]:
         if (pose := _pose(measured, position)) is not None:
             true = [guess for guess in better(attitude) if guess is not measured]
             return "dqekf-kinematic", [pose], (true[0], _beside(true[0], position)) if true else None
+    if seen and not gyro:
+        return "mekf", seen[:1], ((*better(attitude), *seen[1:])[0], None) if attitude[1:] else None
     return "", [*gyro, *force, *of("magnetometer")], truth
 
 
@@ -142,14 +146,14 @@ def _numbers(sensor: Guess, filter_kind: str) -> list[str]:
         )  # a turn by three sigma moves four components by half of it
         lines += [_order(sensor), f"sigma_deg = {turned:.2g}"]
     if kind == "vector":
-        lines += [f"reference = {_quoted(sensor['reference'])}", "normalize = true"]
+        lines += [f"reference = {_text(sensor['reference'])}", "normalize = true"]
         lines += [f"sigma_deg = {math.degrees(sample / float(sensor['norm'])):.2g}"]
     if kind in ("pose", "position"):
         lines += [f"sigma_m = {max(sensor.get('scatter_m', scatter), 1e-6):.2g}"]
         lines += ['frame = "geodetic"'] if sensor.get("frame") else []
     if kind == "velocity":
         lines += ['frame = "inertial" # or body', f"sigma_m_s = {sample:.2g}"]
-    if filter_kind != "imu" and kind in ("gyro", "accelerometer"):
+    if filter_kind != "imu" and kind in ("gyro", "accelerometer") and math.isfinite(sensor["rate_hz"]):
         walk = sample * SI[unit] / math.sqrt(sensor["rate_hz"])
         lines += [f"{'arw' if kind == 'gyro' else 'vrw'} = {walk:.2g}", f"bias_walk = {WALK * walk:.2g} # a guess"]
     return lines
@@ -168,7 +172,3 @@ def _place(guess: Guess, told: dict[str, Any], first: dict[str, Any]) -> list[st
     if table["time"] is not None and (table["time"], table["time_unit"]) != (first["time"], first.get("time_unit")):
         lines += [f'time = "{table["time"]}"', f'time_unit = "{table["time_unit"]}"']
     return lines
-
-
-def _quoted(names: list[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"

@@ -18,12 +18,12 @@ import numpy as np
 from gnc import quaternion
 from gnc.errors import InputError
 from gnc.estimators.calibration import carries_iron, magnetometer
-from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed
-from gnc.estimators.imu_smoother import smoothed
+from gnc.estimators.imu_filter import Chunk, ImuFilter, passed, surveyed, walking
+from gnc.estimators.imu_smoother import TIES, smoothed
 from gnc.scenarios.replay import filter_config
 from gnc.scenarios.replay.config import Replay
 from gnc.scenarios.replay.filter_protocol import named
-from gnc.scenarios.replay.imu_range import ADDED, Clipped, bridged, in_body_axes
+from gnc.scenarios.replay.imu_range import ADDED, DOUBT, WIDTH, Clipped, bridged, in_body_axes
 from gnc.scenarios.replay.inertial import driving
 from gnc.scenarios.replay.merge import Block
 from gnc.scenarios.replay.results import Results
@@ -33,7 +33,6 @@ Array = Any
 
 CHUNK = 16384  # rows
 IRON_ROWS = 2000  # by which iron is looked for
-SENSORS = 10  # t, gyro, accelerometer, magnetometer
 
 
 class Imu:
@@ -70,22 +69,23 @@ class ImuRunner:
         t, z, valid, _ = block.parts[0]
         if self._driving[0].range is not None:  # samples beyond are filled in
             valid = valid | z[:, :3].any(axis=1)
-        rows = np.concatenate([t[valid, None], z[valid], np.full((int(valid.sum()), 3), np.nan)], axis=1)
+        rows = np.zeros((int(valid.sum()), WIDTH))
+        rows[:, 0], rows[:, 1:7], rows[:, 7:DOUBT] = t[valid], z[valid], np.nan
         if self._mounted is not None:
             m = block.parts[1]
             field = np.concatenate([m.t[:, None], quaternion.rotate(self._mounted, m.z[:, :3])], axis=1)[m.valid]
             field = np.concatenate([self._late_mag, field])
             row = np.searchsorted(rows[:, 0], field[:, 0])
             self._late_mag = field[row == len(rows)][-1:]
-            rows[row[row < len(rows)], 7:] = field[row < len(rows), 1:]
+            rows[row[row < len(rows)], 7:DOUBT] = field[row < len(rows), 1:]
         self._file.write(rows.tobytes())
 
     def finish(self) -> None:
         """Find the noises, filter, smooth, and write."""
         self._file.flush()
         if self._file.tell():
-            rows = np.memmap(self._file, float, "r+").reshape(-1, SENSORS)
-            rows, self.clipped = in_body_axes(rows, self._driving, self._folder)
+            rows = np.memmap(self._file, float, "r+").reshape(-1, WIDTH)
+            self.clipped = in_body_axes(rows, self._driving)
             rows = bridged(rows, _usual_step(rows), self._folder)
             if self._mounted is not None:
                 self._remove_iron(rows)
@@ -93,7 +93,7 @@ class ImuRunner:
 
     def _remove_iron(self, rows: Array) -> None:
         """Calibrate a magnetometer whose field is of one length but for a magnet that the body carries all the time."""
-        some = np.array(rows[:: max(len(rows) // IRON_ROWS, 1), 7:10])
+        some = np.array(rows[:: max(len(rows) // IRON_ROWS, 1), 7:DOUBT])
         some = some[np.isfinite(some).all(axis=1)]
         if not carries_iron(some):
             return
@@ -101,7 +101,7 @@ class ImuRunner:
         soft = not any(name.startswith("soft") for name in found.undetermined)
         S, b = found.values["soft_iron"] if soft else np.eye(3), found.values["hard_iron"]
         for start in range(0, len(rows), CHUNK):
-            part = rows[start : start + CHUNK, 7:10]
+            part = rows[start : start + CHUNK, 7:DOUBT]
             part[:] = (part - b) @ S
         left = float(np.linalg.norm((some - b) @ S, axis=1).std())
         offset = ", ".join(f"{1e6 * x:.3g}" for x in b)
@@ -144,17 +144,20 @@ class ImuRunner:
         chosen = config.filter
         assert isinstance(chosen, filter_config.ImuFilterSection)
         dt = _usual_step(rows)
-        noise = self.noise or surveyed(rows, dt)
-        self.noise = noise
+        constants = {"sigma_p": chosen.reach_m, "tau_p": chosen.stroke_s} | (TIES if config.output.smooth else {})
+        with_field = self._mounted is not None
+        self.noise = self.noise or walking(ImuFilter(dt, surveyed(rows, dt), with_field, constants), rows)
+        noise = self.noise
         for s in config.sensors:
             if s.kind == "gyro" and s.arw is not None:
                 noise = dataclasses.replace(noise, gyro=s.arw / np.sqrt(dt))
+            if s.kind == "gyro" and s.bias_walk > 0.0:
+                noise = dataclasses.replace(noise, bias_walk=s.bias_walk)
             if s.kind == "magnetometer" and s.sigma_T > 0.0:
                 noise = dataclasses.replace(noise, mag=s.sigma_T)
         if not np.isfinite(noise.gyro):
             raise InputError(f"the log has {len(rows)} rows in step, less than a second; imu needs its noises from it")
-        constants = {"sigma_p": chosen.reach_m, "tau_p": chosen.stroke_s}
-        return ImuFilter(dt, noise, self._mounted is not None, constants)
+        return ImuFilter(dt, noise, with_field, constants)
 
     def _forwards(self, imu: ImuFilter, rows: Array, size: int) -> Iterator[tuple[Chunk, Any, Any]]:
         q_IB = self._config.start.q_IB
@@ -171,8 +174,8 @@ class ImuRunner:
         if self._mounted is not None:
             columns |= {"magnet_B": told.magnet[:, :3] / imu.scale, "magnet_I": told.magnet[:, 3:] / imu.scale}
         columns |= {"C": told.C.reshape(-1, 6, 6)}
-        if rows.shape[1] > ADDED:
-            columns = {name: z[rows[chunk.start : chunk.end, ADDED] == 0.0] for name, z in columns.items()}
+        if (added := rows[chunk.start : chunk.end, ADDED] > 0.0).any():
+            columns = {name: z[~added] for name, z in columns.items()}
         self._results.write(columns)
 
 

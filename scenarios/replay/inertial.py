@@ -11,7 +11,7 @@ import numpy as np
 from gnc import dual_quaternion, quaternion
 from gnc.errors import InputError
 from gnc.estimators.imu_rest import WINDOW_S, ImuNoise, resting
-from gnc.estimators.imu_start import aligned
+from gnc.estimators.imu_start import aligned, levelled
 from gnc.estimators.ins import InsFilter
 from gnc.estimators.ins_sensors import InsSensor
 from gnc.models.sensors import Measurement
@@ -292,7 +292,7 @@ class InsStarter(Starter):
         if self._headless and self._q is None and force_B is not None:
             q = aligned(force_B, None)
             if self._before is not None:  # the heading from before
-                q = _levelled(self._before.x[..., :4].reshape(-1, 4)[0], force_B)
+                q = levelled(self._before.x[..., :4].reshape(-1, 4)[0], force_B)
                 self._headless = False
             turn = quaternion.to_matrix(q)
             level = self._level(force_B)
@@ -308,14 +308,6 @@ class InsStarter(Starter):
     def failed(self) -> InputError:
         """Return the error for a log that tells no start."""
         return InputError("start: no measurement tells attitude and position; give start.q_IB and start.r_IB")
-
-
-def _levelled(q: Array, force_B: Array) -> Array:
-    """Return the attitude that is turned least so that the specific force is upwards."""
-    seen = quaternion.rotate(q, force_B)
-    axis = np.cross(seen, [0.0, 0.0, 1.0])
-    length = max(float(np.sqrt(axis @ axis)), 1e-12)
-    return quaternion.normalize(quaternion.mul(quaternion.exp(np.arctan2(length, seen[2]) / length * axis), q))
 
 
 def _by_gravity(force_B: Array, b_B: Array, reference: Array, level: float) -> tuple[Array, Array]:

@@ -26,7 +26,9 @@ EPOCHS = (9e8, 2.5e9)  # [s] since 1970 of stamps that are dates
 SLOWEST_IMU_S = 0.25  # step of an accelerometer at most, where its unit is in doubt
 ORDERS, RESOLVED = (1, 3, 4, 5, 6), 0.3  # of differences; share of a step below which motion cancels in them
 WHITE = 0.8  # and above which all is noise: a walk leaves 0.7
+FLAT = 0.85  # of the differences of fourth order is left in those of sixth: noise leaves all, motion up to 0.7 of it
 WHOLE_SECONDS, REGULAR = 60.0, 0.9  # largest step of stamps in whole seconds, and the share of them that are multiples
+UNEVEN = 0.2  # of a step, by which others may differ
 LAG_S, IN_RADIANS = 0.1, 0.13  # over which directions swing; by what share of a gyro's numbers if they are in rad/s
 IN_DEGREES = 5.5e-4  # ... in deg/s
 EARTH_M = 6.371e6
@@ -69,10 +71,10 @@ def _table(table: Table, title: str) -> dict[str, Any]:
         told["rate_hz"] = rate
     told["mask"] = next((name for name in columns if column_names.MASK.fullmatch(name)), None)
     rate_hz = told.get("rate_hz", float("nan"))
-    guesses = [_guess(group, first, rate_hz) for group in named]
+    guesses = [_guess(group, first, rate_hz, told.get("even", True)) for group in named]
     told["guesses"] = [guess for guess in guesses if guess is not None]
     _by_gyro(told["guesses"], first)
-    told["jerk"] = _jerk(column_names.vectors(told["guesses"])[:2], first, rate_hz)
+    told["jerk"] = _jerk(_seen(told["guesses"], first), rate_hz)
     _down(told["guesses"], first)
     return told
 
@@ -99,7 +101,8 @@ def _clock(stamps: Array, stated: str | None, inertial: bool) -> dict[str, Any]:
         others, steps = [] if stated or dates else [u for u, _ in likely[1:]], raw * scale
     steps = steps[steps > 0.0]
     step = float(np.median(steps)) if len(steps) else float("nan")
-    return {"time_unit": unit, "other_units": others, "rate_hz": 1.0 / step, "gaps": int((steps > 5.0 * step).sum())}
+    told = {"time_unit": unit, "other_units": others, "rate_hz": 1.0 / step, "gaps": int((steps > 5.0 * step).sum())}
+    return told | {"even": bool((np.abs(steps - step) < UNEVEN * step).mean() > REGULAR)}
 
 
 def _likely_units(steps: Array, usual: float, inertial: bool) -> list[tuple[str, float]]:
@@ -111,7 +114,7 @@ def _likely_units(steps: Array, usual: float, inertial: bool) -> list[tuple[str,
     return likely[::-1] if whole and not (regular and usual <= WHOLE_SECONDS and not inertial) else likely
 
 
-def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None:
+def _guess(group: Group, first: Values, rate_hz: float, even: bool) -> dict[str, Any] | None:
     """Return what a group of columns may be, how often it has a value, and how much its samples scatter."""
     values = _stacked(first, group.columns)
     whole = np.isfinite(values).all(axis=1)
@@ -122,7 +125,7 @@ def _guess(group: Group, first: Values, rate_hz: float) -> dict[str, Any] | None
         values = EARTH_M * np.radians(values[:, :2]) * [1.0, np.cos(np.radians(values[whole][0, 0]))]
     length = float(np.median(np.linalg.norm(values[whole], axis=1)))
     guess = {"kind": group.kind, "columns": group.columns, "norm": length, "rate_hz": rate_hz * share}
-    guess |= {"scatter": _scatter(values[whole]), "stem": group.stem, "order": group.order}
+    guess |= {"scatter": _scatter(values[whole], even), "stem": group.stem, "order": group.order}
     if len(group.columns) == 4:  # one that never changes is a message without an attitude
         turns = len(values) == 1 or (values[whole] != values[whole][0]).any()
         return guess | {"kind": "attitude"} if abs(length - 1.0) < 0.01 and turns else None
@@ -215,15 +218,22 @@ def _interval(w: Array, q: Array) -> tuple[str, float]:
     return best, 1.4826 * left[best] / float(np.sqrt(2.0))
 
 
-def _jerk(pair: list[dict[str, Any]], first: Values, rate_hz: float) -> float:
-    """Return the density of the angular acceleration [rad^2/s^3] by attitudes from two directions."""
+def _seen(guesses: list[dict[str, Any]], first: Values) -> Array:
+    """Return attitudes q_IB by two directions, or as they are in the log."""
+    pair = column_names.vectors(guesses)[:2]
     if len(pair) < 2:
-        return 0.0
+        told = [g for g in guesses if g["kind"] == "attitude"][:1]
+        q = _attitudes(_stacked(first, told[0]["columns"]), told[0]["order"], False) if told else np.zeros((0, 4))
+        return q[np.isfinite(q).all(axis=1)]
     b_1, b_2 = (_stacked(first, guess["columns"]) for guess in pair)
     r_1, r_2 = (_stacked(first, guess["reference"]) for guess in pair)
     seen = np.isfinite(np.concatenate([b_1, b_2, r_1, r_2], axis=1)).all(axis=1)
     axes = [_triads(*(z[seen] for z in two)) for two in ((b_1, b_2), (r_1, r_2))]
-    q_IB = quaternion.from_matrix(np.einsum("nik,njk->nij", axes[1], axes[0]))
+    return quaternion.from_matrix(np.einsum("nik,njk->nij", axes[1], axes[0]))
+
+
+def _jerk(q_IB: Array, rate_hz: float) -> float:
+    """Return the density of the angular acceleration [rad^2/s^3] by attitudes."""
     over = max(len(q_IB) // 200, 1)  # rows over which a turn stands out of the noise
     rate = quaternion.log(quaternion.mul(quaternion.conj(q_IB[:-over]), q_IB[over:])) * rate_hz / over
     change = (rate[over:] - rate[:-over])[::over]
@@ -252,11 +262,12 @@ def _stacked(first: Values, names: list[str]) -> Array:
     return np.stack([first[name].astype(float) for name in names], axis=1)
 
 
-def _scatter(values: Array) -> float:
+def _scatter(values: Array, even: bool) -> float:
     """Return the noise of a sample, by differences of third order and above, in which smooth motion cancels.
 
     Where it does not, the samples are too far apart: then steps over one and over two samples tell noise from a walk,
-    of variance 2 s^2 + q and 2 s^2 + 2 q; and an instrument is taken to resolve a tenth of the steps.
+    of variance 2 s^2 + q and 2 s^2 + 2 q; and an instrument is taken to resolve a tenth of the steps. A body that goes
+    on moves more over two samples than any walk does: what higher differences of even samples have in common is noise.
     """
     if values.shape[1] == 4:  # q and -q are the same attitude
         turned = np.where((values[1:] * values[:-1]).sum(axis=1) < 0.0, -1.0, 1.0)
@@ -270,4 +281,7 @@ def _scatter(values: Array) -> float:
     if smooth < RESOLVED * step or smooth > WHITE * step:
         return smooth
     over_two = 1.4826 * float(np.median(np.abs(values[2:] - values[:-2])))
-    return min(smooth, math.sqrt(max(2.0 * step**2 - 0.5 * over_two**2, (0.1 * step) ** 2)))
+    white = 2.0 * step**2 - 0.5 * over_two**2
+    if even and white < 0.0 and usual[-1] > FLAT * usual[2]:
+        return smooth
+    return min(smooth, math.sqrt(max(white, (0.1 * step) ** 2)))

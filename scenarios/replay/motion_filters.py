@@ -60,10 +60,6 @@ class GyroDriven(ReplayFilter):
         """Move at the rate of the sample, or at the last rate, which is trusted less."""
         return self.filter.predict(belief, SILENT if sample is None else sample, h)
 
-    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
-        """Return F."""
-        return self.filter.transition(after, h)
-
     def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
         """Return the belief with another attitude and other biases."""
         w_B = belief.w_B - (parts[1] - belief.bias) @ np.linalg.inv(self.filter.gyro.D_SB).T
@@ -108,10 +104,6 @@ class Kinematic(ReplayFilter):
             return self.filter.predict(belief, AT_REST, h, np.array(self._gyro is None))
         z = np.concatenate([quaternion.rotate(self._gyro.q_BS, sample.z), NO_VELOCITY])
         return self.filter.predict(belief, z, h, sample.valid)
-
-    def slope(self, before: Any, after: Any, sample: Sample, h: Array, end: Measurement) -> Array:
-        """Return F."""
-        return self.filter.transition(after, h)
 
     def moved(self, belief: Any, parts: tuple[Array, ...], C: Array) -> Any:
         """Return the belief with another pose and bias."""

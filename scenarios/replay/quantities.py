@@ -190,12 +190,8 @@ def inputs(source: config.Inputs, moved: Any) -> Quantity:
     return Quantity(tuple(name for names in given for name in names), 12, convert)
 
 
-QUANTITIES: dict[str, Callable[[Any], Quantity]] = {
-    "vector": vector,
-    "attitude": attitude,
-    "pose": pose,
-    "position": position,
-}  # else: scaled
+QUANTITIES: dict[str, Callable[[Any], Quantity]] = {f.__name__: f for f in (vector, attitude, pose, position)}
+# else: scaled
 
 
 def _columns(reference: Any) -> tuple[str, ...]:

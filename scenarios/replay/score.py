@@ -26,7 +26,7 @@ ROWS = 16384  # at a time
 LAGS = 10
 IDENTITY, ZERO = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)
 SAMPLE = 100_000  # of which a median is taken
-ODD_DEG, CONSTANT = 5.0, 0.5  # RMS from which axes are doubted if a constant turn halves it
+ODD_DEG, CONSTANT, OPPOSITE_DEG = 5.0, 0.5, 170.0  # RMS from which axes are doubted if a constant turn halves it
 
 
 def _slices(records: Array) -> Iterator[Array]:
@@ -164,7 +164,10 @@ def turned(records: Array, score: Score) -> str | None:
         found = offset(part, score, side, False)
         if (before := rms(Offset())) > ODD_DEG and rms(found) < CONSTANT * before:
             angle = np.degrees(quaternion.angle_between(found.q_BT if side == "body" else found.q_WI, IDENTITY))
-            return f"truth: its {side} axes are turned by {angle:.0f} deg: map them, or set truth.align = {side!r}"
+            sign = ", turn the sign of the accelerometer" if angle > OPPOSITE_DEG else ""
+            return (
+                f"truth: its {side} axes are turned by {angle:.0f} deg: map them{sign}, or set truth.align = {side!r}"
+            )
     return None
 
 

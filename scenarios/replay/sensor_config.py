@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from gnc.config.arrays import NonNegative, Positive, Quaternion, Vector3
 from gnc.config.base import Section
-from gnc.config.schema import Noun
+from gnc.config.schema import NonNegative, Noun, Positive, Quaternion, Vector3
 from gnc.errors import InputError
 from gnc.scenarios.logs.clock import TimeUnit
 

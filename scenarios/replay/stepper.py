@@ -47,7 +47,7 @@ class Stepper:
     """A filter and the sensors that correct it; `trials` are candidates of one batch."""
 
     def __init__(self, filter_: ReplayFilter, channels: Sequence[Channel], trials: int = 1) -> None:
-        self._filter, self._channels, self._trials = filter_, channels, trials
+        self._filter, self._channels, self.trials = filter_, channels, trials
         self._programs: dict[tuple[bool, bool], Any] = {}
         self._ticks = 0  # so far
 
@@ -60,17 +60,12 @@ class Stepper:
             self._programs[gated, slopes] = _Recorded(self, belief, ticks, gated, slopes)
         return self._programs[gated, slopes].run(belief, ticks)
 
-    @property
-    def trials(self) -> int:
-        """How many candidates there are."""
-        return self._trials
-
     def of_trials(self, belief: Any) -> Any:
         """Return a first belief, for each of several candidates."""
-        if self._trials == 1:
+        if self.trials == 1:
             return belief
         cores = {"C": 2, "rejected": 0, "idle": 0, "recoveries": 0}
-        wide = lambda x, core: np.array(np.broadcast_to(x, (self._trials, *np.shape(x)[np.ndim(x) - core :])))  # noqa: E731
+        wide = lambda x, core: np.array(np.broadcast_to(x, (self.trials, *np.shape(x)[np.ndim(x) - core :])))  # noqa: E731
         return type(belief)(**{name: wide(x, cores.get(name, 1)) for name, x in belief._asdict().items()})
 
     def tick(self, belief: Any, tick: Ticks, gated: bool, slopes: bool) -> tuple[Any, list[Any], Any, list[Array]]:

@@ -2,6 +2,9 @@
 
 import base64
 import gzip
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -48,6 +51,33 @@ class Blocks:
     def text(self) -> str:
         """Everything stored, as base64(gzip(bytes)); the same arrays give the same text."""
         return base64.b64encode(gzip.compress(b"".join(self._parts), mtime=0)).decode("ascii")
+
+
+def encoded(value: Any, blocks: Blocks) -> Any:
+    """Return a description as JSON: arrays go into the blocks, names of fields lose frame and unit, None is left out.
+
+    A description that needs more has a method `encoded(blocks)` of its own.
+    """
+    if hasattr(value, "encoded"):
+        return value.encoded(blocks)
+    if hasattr(value, "_asdict"):
+        return encoded(value._asdict(), blocks)
+    if isinstance(value, np.ndarray):
+        return blocks.add(value)
+    if isinstance(value, Mapping):
+        return {key: encoded(one, blocks) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [encoded(one, blocks) for one in value]
+    return encoded_fields(value, blocks) if hasattr(value, "__dataclass_fields__") else value
+
+
+def encoded_fields(value: Any, blocks: Blocks, **instead: Any) -> dict[str, Any]:
+    """Return the JSON object of a dataclass; some fields may be given as JSON, `t` is an axis of times."""
+    given = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in instead}
+    if "t" in given:
+        instead["t"] = blocks.add_times(np.asarray(given.pop("t"), np.float64))
+    named = {re.sub("_(B|m|deg)$", "", name): encoded(one, blocks) for name, one in given.items() if one is not None}
+    return named | instead
 
 
 def samples(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

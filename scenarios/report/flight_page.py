@@ -11,12 +11,13 @@ import numpy as np
 
 from gnc import __version__
 from gnc import config as configuration
+from gnc.checks import Check, bound_text
 from gnc.config import flat
 from gnc.montecarlo.sampling import INPUT
 from gnc.montecarlo.statistics import sensitivities, wilson
 from gnc.scenarios.missions.flight import DRAWN
+from gnc.scenarios.missions.hints import perfect
 from gnc.scenarios.missions.mission import Mission
-from gnc.scenarios.missions.perfect import perfect
 from gnc.scenarios.missions.verdict import lowest
 from gnc.scenarios.report import covariance_page
 from gnc.scenarios.report.flight_scene import scene
@@ -133,20 +134,22 @@ def _check_row(check: Mapping[str, Any], key: str, part: Any, table: Columns) ->
         share, interval = f"{good} of {len(alone)}", f"{100 * p.lo:.3g} .. {100 * p.hi:.4g} %"
     value = check["value"]
     shown: Cell = float("nan") if value is None else float(value)
-    return check["name"], shown, bound(check), _margin(check), share, interval, check.get("note", ""), bool(check["ok"])
+    return (
+        check["name"],
+        shown,
+        bound_text(Check(**check)),
+        _margin(check),
+        share,
+        interval,
+        check.get("note", ""),
+        bool(check["ok"]),
+    )
 
 
 def _column(table: Columns, key: str) -> Any:
     """Return the values of a requirement, trial by trial; empty where the table has none."""
     values = np.asarray(table.get(key, ()))
     return values.astype(float) if values.dtype.kind == "f" else np.zeros(0)
-
-
-def bound(check: Mapping[str, Any]) -> str:
-    """Return a bound as it would be written by hand."""
-    if isinstance(check["bound"], list | tuple):
-        return f"{check['bound'][0]:.6g} .. {check['bound'][1]:.6g}"
-    return f"{check['relation']} {check['bound']:.6g}"
 
 
 def _margin(check: Mapping[str, Any]) -> str:
@@ -286,7 +289,7 @@ def _nearest(mission: Mission) -> tuple[str, list[tuple[str, str, str]]]:
     for name in [mission.name, *builtin()] if mission.name in builtin() else builtin():
         other = flat(read(name))
         keys = [k for k in dict.fromkeys([*other, *own]) if other.get(k) != own.get(k) and k not in TITLES]
-        rows = [(k, _short(other.get(k)), _short(own.get(k))) for k in keys]
+        rows = [(k, other.get(k, "absent"), own.get(k, "absent")) for k in keys]
         if fewest is None or len(rows) < len(fewest):
             best, fewest = name, rows
         if name == mission.name:
@@ -295,7 +298,3 @@ def _nearest(mission: Mission) -> tuple[str, list[tuple[str, str, str]]]:
 
 
 TITLES = ("name", "title", "story")
-
-
-def _short(text: str | None) -> str:
-    return "absent" if text is None else text

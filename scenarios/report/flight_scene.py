@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gnc.labelled import Signals
 
 COLOURS = ("#5b8def", "#e0a458", "#6ab187", "#b07aa1", "#9c9c9c", "#d37295")
+ORIGIN = (0.0, 0.0, 0.0)
 WIDEST_DEG = 85.0  # a field of view that is wider is no cone to look at
 
 
@@ -50,7 +51,7 @@ def _bodies(mission: Mission, one: Signals) -> list[Body]:
             r = one[shape.position].values if shape.position in one else np.zeros((one.sizes["time"], 3))
             colour, q_IB = COLOURS[len(bodies) % len(COLOURS)], one[shape.attitude].values
             r = r + quaternion.rotate(q_IB, np.array(shape.centre_m)) if np.any(shape.centre_m) else r
-            bodies.append(Body(shape.name, r, q_IB, np.array(shape.size_m), colour))
+            bodies.append(Body(shape.name, r, q_IB, shape.size_m, colour))
     return bodies
 
 
@@ -75,8 +76,7 @@ def _views(mission: Mission) -> list[Cone]:
         for key, sensor in section.sensors.items():
             angle: Any = getattr(sensor, "half_cone_deg", 180.0)
             if angle < WIDEST_DEG:
-                axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
-                cones.append(Cone(f"view of {key}", craft, np.zeros(3), axis, float(angle), colour="#c99a06"))
+                cones.append(Cone(f"view of {key}", craft, ORIGIN, _boresight(sensor), float(angle), colour="#c99a06"))
     return cones
 
 
@@ -91,13 +91,18 @@ def _keep_outs(mission: Mission) -> list[Cone]:
     for craft, section in mission.craft.items():
         for name, sensor in section.sensors.items():
             if (angle := getattr(sensor, "sun_exclusion_deg", 0.0)) > 0.0:
-                axis = quaternion.rotate(np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float), np.eye(3)[2])
-                cones.append(_no_sun(f"no Sun before {name}", craft, axis, angle))
-    return [cone for cone in cones if cone.half_angle_deg < WIDEST_DEG]
+                cones.append(_no_sun(f"no Sun before {name}", craft, _boresight(sensor), angle))
+    return [cone for cone in cones if cone.angle_deg < WIDEST_DEG]
 
 
 def _no_sun(name: str, craft: str, axis_B: Any, angle_deg: float) -> Cone:
-    return Cone(name, craft, np.zeros(3), axis_B, angle_deg, colour="#e5484d")
+    return Cone(name, craft, ORIGIN, tuple(axis_B), angle_deg, colour="#e5484d")
+
+
+def _boresight(sensor: Any) -> tuple[float, ...]:
+    """Return the z axis of a sensor, in body axes."""
+    q_BS = np.array(getattr(sensor, "q_BS", (1.0, 0, 0, 0)), float)
+    return tuple(quaternion.rotate(q_BS, np.eye(3)[2]))
 
 
 def _corridors(mission: Mission) -> list[Cone]:
@@ -108,7 +113,6 @@ def _corridors(mission: Mission) -> list[Cone]:
             plan: Any = mode.guidance
             if hasattr(plan, "corridor_deg") and getattr(plan, "target", None) in mission.craft:
                 length = float(getattr(plan, "synchronise_m", 5.0))
-                cones.append(
-                    Cone("corridor", plan.target, (0, 0, 0), (1, 0, 0), plan.corridor_deg, length, plan.corridor_m)
-                )
+                sizes = plan.corridor_deg, length, plan.corridor_m
+                cones.append(Cone("corridor", plan.target, ORIGIN, (1.0, 0.0, 0.0), *sizes))
     return cones[:1]

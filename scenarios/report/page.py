@@ -15,7 +15,7 @@ import numpy as np
 from gnc.errors import InputError
 from gnc.files import replacing
 from gnc.scenarios.report import plot as described
-from gnc.scenarios.report.blocks import Blocks
+from gnc.scenarios.report.blocks import Blocks, encoded, encoded_fields
 from gnc.scenarios.report.plot import Plot, Series
 from gnc.scenarios.report.scene import Arrow, Body, Scene
 
@@ -55,10 +55,9 @@ class Table:
             if len(row) != len(self.columns):
                 raise InputError(f"table {self.title!r}: row {k} has {len(row)} cells for {len(self.columns)} columns")
 
-    def encoded(self) -> dict[str, Any]:
+    def encoded(self, blocks: Blocks) -> dict[str, Any]:
         """The JSON object of this table."""
-        rows = [[_cell(cell) for cell in row] for row in self.rows]
-        return {"title": self.title, "columns": list(self.columns), "rows": rows}
+        return encoded_fields(self, blocks, rows=[[_cell(cell) for cell in row] for row in self.rows])
 
 
 @dataclass(frozen=True)
@@ -71,17 +70,6 @@ class Chapter:
     plots: Sequence[Plot | described.Path] = ()
     scene: Scene | None = None
     folded: bool = False
-
-    def encoded(self, blocks: Blocks) -> dict[str, Any]:
-        """The JSON object of this chapter."""
-        return {
-            "title": self.title,
-            "lead": self.lead,
-            "tables": [table.encoded() for table in self.tables],
-            "plots": [plot.encoded(blocks) for plot in self.plots],
-            "scene": self.scene.encoded(blocks) if self.scene else None,
-            "folded": self.folded,
-        }
 
 
 @dataclass(frozen=True)
@@ -98,16 +86,8 @@ class Page:
 
     def encoded(self, blocks: Blocks) -> dict[str, Any]:
         """The JSON object of this page."""
-        takes = self.takes or {"": self.chapters}
-        return {
-            "title": self.title,
-            "subtitle": self.subtitle,
-            "badge": None if self.badge is None else self.badge._asdict(),
-            "takes": [{"name": n, "chapters": [c.encoded(blocks) for c in take]} for n, take in takes.items()],
-            "configuration": self.configuration,
-            "notes": list(self.notes),
-            "licences": _bundled("LICENSES.txt"),
-        }
+        takes = [{"name": n, "chapters": encoded(x, blocks)} for n, x in (self.takes or {"": self.chapters}).items()]
+        return encoded_fields(self, blocks, takes=takes, chapters=[], licences=_bundled("LICENSES.txt"))
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,8 @@ class Panels:
             if not varies(parts[..., 0]) and not np.any(parts):
                 continue
             near = limit is not None and np.nanmax(np.abs(parts), initial=0.0) >= LOW * limit
-            title += "" if near or limit is None else f" (limit {limit:g} {signal.attrs['units']})"
+            unit = signal.attrs["units"].removeprefix("1")
+            title += "" if near or limit is None else f" (limit {limit:g} {unit}".rstrip() + ")"
             bounds = {"limit": limit} if near and limit is not None else {}
             if bounds and (parts[self.place] < 0.0).any():
                 bounds["limit "] = -bounds["limit"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from gnc import check
 from gnc.errors import InputError
-from gnc.scenarios.report.blocks import Array, Blocks, samples, times
+from gnc.scenarios.report.blocks import Array, Blocks, encoded_fields, samples, times
 
 Style = Literal["line", "dashed", "points", "band"]
 SETTLED = 0.25  # of the time: what comes before is a transient
@@ -36,13 +36,9 @@ class Path:
 
     def encoded(self, blocks: Blocks) -> dict[str, Any]:
         """The JSON object of this plot."""
-        return {
-            "title": self.title,
-            "x_label": self.x_label,
-            "y_label": self.y_label,
-            "lines": [{"name": n, "x": blocks.add(x), "y": blocks.add(y)} for n, (x, y) in self.lines.items()],
-            "outlines": [{"name": n, "points": [list(p) for p in points]} for n, points in self.outlines.items()],
-        }
+        lines = [{"name": n, "x": blocks.add(x), "y": blocks.add(y)} for n, (x, y) in self.lines.items()]
+        outlines = [{"name": n, "points": [list(p) for p in points]} for n, points in self.outlines.items()]
+        return encoded_fields(self, blocks, lines=lines, outlines=outlines)
 
 
 @dataclass(frozen=True)
@@ -62,16 +58,6 @@ class Series:
             raise InputError(f"series {self.name!r}: a band has lower and upper, any other style neither")
         if self.y is None and self.style != "band":
             raise InputError(f"series {self.name!r}: y is missing; only a band may go without")
-
-    def encoded(self, blocks: Blocks, n: int) -> dict[str, Any]:
-        """The JSON object of this series over n times."""
-        arrays = {"y": self.y, "lower": self.lower, "upper": self.upper}
-        references = {
-            key: blocks.add(samples(f"{key} of {self.name!r}", values, (n,)))
-            for key, values in arrays.items()
-            if values is not None
-        }
-        return {"name": self.name, "style": self.style, **references}
 
 
 @dataclass(frozen=True)
@@ -118,15 +104,5 @@ class Plot:
 
     def encoded(self, blocks: Blocks) -> dict[str, Any]:
         """The JSON object of this plot."""
-        t = np.asarray(self.t, dtype=np.float64)
-        return {
-            "title": self.title,
-            "x_label": self.x_label,
-            "y_label": self.y_label,
-            "t": blocks.add_times(t),
-            "series": [series.encoded(blocks, t.size) for series in self.series],
-            "bounds": [{"name": name, "value": float(value)} for name, value in self.bounds.items()],
-            "log_y": self.log_y,
-            "settled": self.settled,
-            "shades": [shade._asdict() for shade in self.shades],
-        }
+        bounds = [{"name": name, "value": float(value)} for name, value in self.bounds.items()]
+        return encoded_fields(self, blocks, bounds=bounds, settled=self.settled)

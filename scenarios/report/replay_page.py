@@ -12,7 +12,7 @@ from gnc.scenarios.replay.curves import AXES
 from gnc.scenarios.replay.folder import Kept, load
 from gnc.scenarios.report.page import Badge, Body, Chapter, Page, Scene, Table
 
-SIZE_M = np.array([1.5, 1.1, 0.7])  # of the box that stands for the body; a log does not tell its size
+SIZE_M = (1.5, 1.1, 0.7)  # of the box that stands for the body; a log does not tell its size
 GREY = "#9aa4b2"
 RANGE = "Plots of the motion keep to the range of all but the first tenth of the log; estimates.nc has everything."
 SCORES = {

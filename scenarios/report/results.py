@@ -100,6 +100,8 @@ def page(folder: Path, trial: int | None = None) -> Page:
     mission, beside = configuration.parse(text, Mission, str(folder / CONFIG)), _covariance(folder)
     if (folder / BANDS).is_file():
         return campaign_page.page(folder, results, text, mission, history.load(folder / BANDS), trial, beside)
+    if results.get("mission_sha256", configuration.digest(mission)) != configuration.digest(mission):
+        raise InputError(f"{folder / CONFIG}: is not the mission that was flown here; fly again")
     flight, table = history.load(folder / HISTORY), folder / TABLE
     _check_trial(flight, trial)
     columns = {str(k): v.values for k, v in history.load(table).items()} if table.is_file() else {}

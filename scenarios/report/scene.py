@@ -3,13 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from gnc import check
 from gnc.errors import InputError
-from gnc.scenarios.report.blocks import Array, Blocks, samples, times
+from gnc.scenarios.report.blocks import Array, samples, times
 
 
 @dataclass(frozen=True)
@@ -19,18 +16,12 @@ class Body:
     name: str
     r: Array  # (T, 3) in the frame of the scene [m]; stored with seven digits, so choose a frame nearby
     q: Array  # (T, 4) scalar first
-    size_m: Any  # (3) edges along the body axes
+    size_m: Sequence[float] | Array  # (3) edges along the body axes
     colour: str = "#5b8def"
 
     def __post_init__(self) -> None:
         check.positive(f"size_m of {self.name!r}", check.vector(f"size_m of {self.name!r}", self.size_m, 3))
         check_colour(self.name, self.colour)
-
-    def encoded(self, blocks: Blocks) -> dict[str, Any]:
-        """The JSON object of this body."""
-        size = [float(edge) for edge in self.size_m]
-        moving = {"r": blocks.add(self.r), "q": blocks.add(self.q)}
-        return {"name": self.name, "size": size, "colour": self.colour, **moving}
 
 
 @dataclass(frozen=True)
@@ -45,10 +36,6 @@ class Arrow:
     def __post_init__(self) -> None:
         check_colour(self.name, self.colour)
 
-    def encoded(self, blocks: Blocks) -> dict[str, Any]:
-        """The JSON object of this arrow."""
-        return {"name": self.name, "body": self.body, "colour": self.colour, "vector": blocks.add(self.vector)}
-
 
 @dataclass(frozen=True)
 class Cone:
@@ -56,18 +43,12 @@ class Cone:
 
     name: str
     body: str
-    apex_B: Any  # (3) from the origin of the body [m]
-    axis_B: Any  # (3)
-    half_angle_deg: float
+    apex_B: tuple[float, ...]  # (3) from the origin of the body [m]
+    axis_B: tuple[float, ...]  # (3)
+    angle_deg: float
     length_m: float = 0.0  # 0: as long as is easy to see
     radius_m: float = 0.0  # at the apex
     colour: str = "#1aa179"
-
-    def encoded(self) -> dict[str, Any]:
-        """The JSON object of this cone."""
-        vectors = {"apex": [float(x) for x in self.apex_B], "axis": [float(x) for x in self.axis_B]}
-        sizes = {"angle": self.half_angle_deg, "length": self.length_m, "radius": self.radius_m}
-        return {"name": self.name, "body": self.body, "colour": self.colour, **vectors, **sizes}
 
 
 @dataclass(frozen=True)
@@ -76,10 +57,6 @@ class Orbit:
 
     r: Array  # (T, 3) from the centre of the Earth, inertial [radii of the Earth]
     sun: Array  # (T, 3)
-
-    def encoded(self, blocks: Blocks) -> dict[str, Any]:
-        """The JSON object of this orbit."""
-        return {"r": blocks.add(self.r), "sun": blocks.add(self.sun)}
 
 
 @dataclass(frozen=True)
@@ -108,18 +85,6 @@ class Scene:
         for arrow in self.arrows:
             samples(f"vector of {arrow.name!r}", arrow.vector, (n, 3))
             check.one_of(f"body of arrow {arrow.name!r}", arrow.body, tuple(names))
-
-    def encoded(self, blocks: Blocks) -> dict[str, Any]:
-        """The JSON object of this scene."""
-        return {
-            "t": blocks.add_times(np.asarray(self.t, dtype=np.float64)),
-            "bodies": [body.encoded(blocks) for body in self.bodies],
-            "arrows": [arrow.encoded(blocks) for arrow in self.arrows],
-            "cones": [cone.encoded() for cone in self.cones],
-            "orbit": self.orbit.encoded(blocks) if self.orbit else None,
-            "trails": self.trails,
-            "caption": self.caption,
-        }
 
 
 def check_colour(name: str, colour: str) -> None:

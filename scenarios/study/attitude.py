@@ -18,7 +18,7 @@ import numpy as np
 from gnc import noise, quaternion
 from gnc.estimators import cramer_rao
 from gnc.estimators.consistency import nees
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import Inertia
 from gnc.estimators.initialise import attitude_covariance, triad
 from gnc.models.sensors import VectorSensor
 from gnc.models.states import AttitudeState

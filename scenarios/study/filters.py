@@ -10,12 +10,11 @@ import numpy as np
 
 from gnc.errors import InputError
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import Inertia
 from gnc.estimators.map_estimate import MapEstimate
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.midpoint_dqekf import MidpointDqEkf
-from gnc.estimators.sigma_filters import SigmaDqEkf, SigmaMekf
-from gnc.estimators.standard_mekf import StandardMekf
+from gnc.estimators.sigma_points import SigmaDqEkf, SigmaMekf
+from gnc.estimators.standard_mekf import MidpointDqEkf, StandardMekf
 from gnc.estimators.usque import Usque
 
 # Noise levels to try for filters whose model is wrong [N^2 m^2 s]; the best for them counts.

@@ -13,8 +13,7 @@ from gnc import dual_quaternion, noise, quaternion
 from gnc.batch import Kernel, batched
 from gnc.batch.layout import Layout
 from gnc.estimators.chart import ROTATION, Chart, retraction, size, vector
-from gnc.estimators.field_process import FieldProcess
-from gnc.estimators.kernel_process import KernelProcess, Process, State
+from gnc.estimators.kernel_process import FieldProcess, KernelProcess, Process, State
 from gnc.estimators.product_ekf import Reading
 from gnc.estimators.tree_process import TreeProcess
 from gnc.integrators import damper, fields, potential

@@ -3,9 +3,8 @@ import pytest
 
 from gnc import dual_quaternion, quaternion
 from gnc.batch import batched
-from gnc.controllers.adaptive import AdaptiveMemory, AdaptivePoseTracking, excitation, inertia_parameters
-from gnc.controllers.moving_frame import motion, twice
-from gnc.controllers.pose import PoseTracking
+from gnc.controllers.pose import AdaptiveMemory, AdaptivePoseTracking, PoseTracking, excitation, inertia_parameters
+from gnc.controllers.pose_error import motion, twice
 from gnc.controllers.reference import PoseReference
 from gnc.errors import InputError
 from gnc.linalg import array

@@ -5,8 +5,8 @@ import pytest
 
 from gnc.controllers.thruster_allocation import ThrusterAllocation
 from gnc.controllers.wheel_allocation import WheelAllocation
+from gnc.models.actuators.plumes import ThrustersPart
 from gnc.models.actuators.reaction_wheels import pyramid_axes
-from gnc.models.actuators.thrusters import ThrustersPart
 
 RNG = np.random.default_rng(8)
 

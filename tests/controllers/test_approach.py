@@ -156,7 +156,7 @@ def test_other_distances_axes_and_docked_poses_are_reached_too():
 
 
 def test_bad_plans_are_refused_by_name():
-    with pytest.raises(InputError, match="station_m, synchronise_m, final_m: must fall in this order"):
+    with pytest.raises(InputError, match="station_m 4, synchronise_m 5, final_m 1: must fall in this order"):
         Approach(M_T=TARGET.M, dq_TB=FACING, station_m=4.0)
     with pytest.raises(InputError, match="corridor_deg: 120 is not from 0 to 89"):
         Approach(M_T=TARGET.M, dq_TB=FACING, corridor_deg=120.0)

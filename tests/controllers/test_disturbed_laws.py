@@ -5,10 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from gnc import quaternion
-from gnc.controllers.attitude import AttitudeController
-from gnc.controllers.pid import AttitudePid
+from gnc.controllers.attitude import AttitudeController, AttitudePid, SlidingMode
 from gnc.controllers.reference import AttitudeReference
-from gnc.controllers.sliding_mode import SlidingMode
 from gnc.models.states import AttitudeState
 
 J = np.diag([0.2, 0.3, 0.25])

@@ -10,9 +10,8 @@ from gnc.controllers.lqr import design, lqr, lqr_along
 from gnc.controllers.reference import AttitudeReference, PoseReference
 from gnc.controllers.regulator import AttitudeRegulator, PoseRegulator
 from gnc.errors import InputError
-from gnc.models.gyrostat import Gyrostat, GyrostatState
 from gnc.models.pose_body import PoseState
-from gnc.models.rigid_body import RigidBody
+from gnc.models.rigid_body import Gyrostat, GyrostatState, RigidBody
 from gnc.models.states import AttitudeState
 from tests.controllers.pose_cases import CENTRED, OFFSET, PUBLISHED_Q, PUBLISHED_R_B, J
 

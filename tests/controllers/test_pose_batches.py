@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 
 from gnc import dual_quaternion
-from gnc.controllers.adaptive import AdaptivePoseTracking
 from gnc.controllers.approach import Approach
-from gnc.controllers.pose import PoseTracking
+from gnc.controllers.pose import AdaptivePoseTracking, PoseTracking, VelocityFreePoseTracking
 from gnc.controllers.reference import AttitudeReference, PoseReference
 from gnc.controllers.regulator import AttitudeRegulator, PoseRegulator
-from gnc.controllers.velocity_free import VelocityFreePoseTracking
 from gnc.models.pose_body import PoseState
 from gnc.models.states import AttitudeState
 from tests.controllers.pose_cases import CENTRED, OFFSET, J, random_states

@@ -8,8 +8,8 @@ import pytest
 from gnc.controllers.allocation import shares
 from gnc.errors import InputError
 from gnc.models.actuators.magnetorquers import MagnetorquersPart
+from gnc.models.actuators.plumes import ThrustersPart
 from gnc.models.actuators.reaction_wheels import ReactionWheelsPart
-from gnc.models.actuators.thrusters import ThrustersPart
 
 PITCH = ReactionWheelsPart(axes=[[0, 1, 0]]).belief()
 PLANE = ReactionWheelsPart(axes=[[1, 0, 0], [0, 1, 0]]).belief()

@@ -10,7 +10,7 @@ from astropy.utils import iers
 from gnc import quaternion
 from gnc.controllers.guidance.pointing import PointingPart
 from gnc.errors import InputError
-from gnc.models.orbits.circular import Circular
+from gnc.models.orbits.base import Circular
 
 PLACE = {"at": "site", "latitude_deg": 14.7, "longitude_deg": -17.4, "altitude_m": 100.0}
 

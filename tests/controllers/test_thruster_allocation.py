@@ -4,7 +4,6 @@ from scipy.optimize import linprog, nnls
 
 from gnc.controllers.thruster_allocation import ThrusterAllocation
 from gnc.errors import InputError
-from gnc.models.actuators import ThrusterState
 from tests.controllers.thruster_sets import SETS, askew, pairs
 
 TORQUE = (0, 1, 2)
@@ -113,7 +112,7 @@ def test_rows_that_are_not_wanted_are_free():
 def test_the_thrusters_make_what_was_allocated():
     thrusters, wanted = pairs(), wrenches(0.05)
     u = ThrusterAllocation.of(thrusters).command(wanted)
-    made, _ = thrusters.apply(u, ThrusterState(np.zeros(12)), 1.0)
+    made, _ = thrusters.apply(u, np.zeros(12), 1.0)
     assert made == pytest.approx(wanted, abs=1e-15)
 
 

@@ -4,7 +4,7 @@ from scipy.optimize import linprog
 
 from gnc.controllers.wheel_allocation import WheelAllocation
 from gnc.errors import InputError
-from gnc.models.actuators import ReactionWheels, WheelState, pyramid_axes
+from gnc.models.actuators import ReactionWheels, pyramid_axes
 
 
 def unit(rows):
@@ -63,7 +63,7 @@ def test_axes_of_the_body_and_zero_are_served():
 
 def test_saturated_wheels_then_give_more_torque_than_by_the_pseudo_inverse():
     tau, axes = 10.0 * np.array([0.01, 0.02, 0.03]), pyramid_axes()
-    wheels, rest = ReactionWheels(axes_B=axes, torque_limit=0.005), WheelState(np.zeros(4))
+    wheels, rest = ReactionWheels(axes_B=axes, torque_limit=0.005), np.zeros(4)
     commands = WheelAllocation(axes_B=axes).command(tau), np.linalg.pinv(axes.T) @ tau
     ours, theirs = (np.linalg.norm(wheels.apply(u, rest, 1.0)[0]) for u in commands)
     assert ours / theirs == pytest.approx(0.02598 / 0.02165, rel=1e-3)

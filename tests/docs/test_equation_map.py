@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from docs import equation_map
-from docs.code_map import read_code
+from docs.equation_map import Code
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def code():
-    return read_code(ROOT)
+    return Code(ROOT)
 
 
 def test_the_committed_page_is_what_the_docstrings_say(code):
@@ -22,7 +22,7 @@ def test_the_committed_page_is_what_the_docstrings_say(code):
 
 
 def test_every_equation_that_a_docstring_claims_has_a_test(code):
-    assert [row for row in equation_map.rows(code) if row.test == "none"] == []
+    assert [row for row in equation_map.rows(code) if row.test is None] == []
 
 
 def test_every_erratum_names_a_test_that_exists(code):
@@ -59,16 +59,19 @@ def test_sources_are_read_as_they_are_written(source, says):
     assert list(equation_map.places(source)) == says
 
 
-def test_a_test_that_only_a_helper_connects_with_a_function_is_found(tmp_path):
-    source = (
-        'def add(a, b):\n    """Add. Source: QVI eq. (1)."""\n    return a + b\n\ndef lone():\n    """Nothing."""\n'
-    )
-    test = "from gnc import sum as s\n\ndef two():\n    return s.add(1, 1)\n\ndef test_two():\n    two()\n"
-    files = {"gnc/sum.py": source, "tests/test_sum.py": test}
+def test_a_file_of_tests_belongs_to_the_module_it_imports_or_to_one_that_this_uses(tmp_path):
+    files = {
+        "gnc/sum.py": 'def add(a, b):\n    """Add. Source: QVI eq. (1)."""\n',
+        "gnc/lone.py": "def lone(): ...",
+        "models/mass.py": "from gnc.sum import add",
+        "tests/test_all.py": "from gnc.models import mass as m",
+    }
     for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    code = read_code(tmp_path)
-    assert code.test_of("gnc.sum.add").test == "tests/test_sum.py::test_two"
-    assert code.test_of("gnc.sum.lone") is None
+    assert Code(tmp_path).test_of("gnc.sum.add") == "tests/test_all.py" and Code(tmp_path).test_of("gnc.lone") is None
+    (tmp_path / "tests" / "test_other.py").write_text("import gnc.sum\n\ngnc.sum.add(1, 1)")
+    assert Code(tmp_path).test_of("gnc.sum.add") == "tests/test_other.py"
+    (tmp_path / "tests" / "test_sum.py").write_text("from gnc import sum as s")
+    assert Code(tmp_path).test_of("gnc.sum.add") == "tests/test_sum.py"

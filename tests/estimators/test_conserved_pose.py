@@ -6,12 +6,11 @@ import pytest
 from gnc import dual_quaternion as dq
 from gnc import noise
 from gnc.estimators import consistency
-from gnc.estimators.conserved_pose import conserved_error
+from gnc.estimators.conserved_chart import pose_conserved_error
 from gnc.estimators.corrections import moved_kernel
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.dqekf_kernels import pose_space
-from gnc.estimators.inertia_states import Inertia
-from gnc.estimators.pose_belief import lost
+from gnc.estimators.extra_states import Inertia
+from gnc.estimators.pose_belief import lost, pose_space
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Measurement
 from gnc.scenarios.study.pose import Target
@@ -39,7 +38,7 @@ def test_the_reset_is_the_derivative_of_the_move(form) -> None:
 def test_the_inverse_finds_the_way_back() -> None:
     d = 0.02 * np.array([1.0, -2, 0.5, 3, -2, 4, 0.1, 0.2, -0.1, 0.5, 0.3, -0.2])
     p, x, _ = moved_kernel(pose_space("conserved"), 12)(POSE, CHI, 1e-8 * np.eye(12), d, M)
-    np.testing.assert_allclose(conserved_error(POSE, CHI, 1e-8 * np.eye(12), M, p, x), d, atol=1e-10)
+    np.testing.assert_allclose(pose_conserved_error(POSE, CHI, 1e-8 * np.eye(12), M, p, x), d, atol=1e-10)
 
 
 def flown(filter_, problem, data, last):

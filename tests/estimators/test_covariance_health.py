@@ -11,7 +11,7 @@ from gnc import quaternion
 from gnc.estimators.kalman import Innovation, update_kernel
 from gnc.estimators.mekf import Mekf
 from gnc.integrators.table import attitude_method
-from gnc.models.sensors.vector_sensor import VectorSensor
+from gnc.models.sensors.direction import VectorSensor
 from gnc.models.states import AttitudeState
 
 J = np.diag([1.0, 2.0, 3.0])

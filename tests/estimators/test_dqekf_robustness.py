@@ -9,8 +9,7 @@ from gnc import noise
 from gnc.errors import InputError
 from gnc.estimators import consistency
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import ExtraState, ResidualDipole, SensorBias, SteadyTorque
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import ExtraState, Inertia, ResidualDipole, SensorBias, SteadyTorque
 from gnc.estimators.pose_belief import lost
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro, Measurement

@@ -9,8 +9,15 @@ from gnc import noise, quaternion
 from gnc.errors import InputError
 from gnc.estimators import consistency, initialise
 from gnc.estimators.augmentation import Augmentation
-from gnc.estimators.extra_states import ExtraState, Kick, ResidualDipole, SensorBias, SteadyTorque, sensor_biases
-from gnc.estimators.inertia_states import Inertia
+from gnc.estimators.extra_states import (
+    ExtraState,
+    Inertia,
+    Kick,
+    ResidualDipole,
+    SensorBias,
+    SteadyTorque,
+    sensor_biases,
+)
 from gnc.estimators.mekf import Mekf
 from gnc.models.sensors import FineSunSensor, Gyro, Magnetometer, UnitDirection, VectorSensor
 from gnc.models.sensors.interface import Measurement

@@ -9,18 +9,18 @@ from scipy.stats import chi2
 from gnc import noise, quaternion
 from gnc.batch import batched
 from gnc.errors import InputError
-from gnc.estimators import attitude_belief, corrections, initialise, mekf_kernels
+from gnc.estimators import attitude_belief, corrections, initialise
 from gnc.estimators.attitude_belief import lost
 from gnc.estimators.extra_states import SteadyTorque
 from gnc.estimators.mekf import Mekf
 from gnc.integrators import qvi, qvi_increment
-from gnc.integrators.qvi_equation import increment
+from gnc.integrators.qvi import increment
 from gnc.integrators.table import METHODS, AttitudeMethod
 from gnc.models import rates
 from gnc.models.environment import Environment
 from gnc.models.sensors import FineSunSensor, Gyro, Magnetometer, StarTracker
+from gnc.models.sensors.direction import VectorSensor
 from gnc.models.sensors.interface import Measurement
-from gnc.models.sensors.vector_sensor import VectorSensor
 from gnc.models.states import AttitudeState
 from tests.estimators.tumble import NONE, RATE_SIGMA, SENSORS, W_0, J, attitude_error, flown, measured, run
 
@@ -163,7 +163,7 @@ def retracted(q_IB, x, d, C):
     d_9 = np.concatenate([d, d[:3]])
     C_9 = np.zeros((9, 9), dtype=object)
     C_9[:6, :6] = C
-    q_new, x_new, reset = mekf_kernels._retracted(q_IB, x, d_9, C_9)
+    q_new, x_new, reset = attitude_belief._retracted(q_IB, x, d_9, C_9)
     return q_new, x_new, reset[:6, :6]
 
 
@@ -329,7 +329,7 @@ def test_an_update_that_predicts_the_measurement_itself_has_the_bits_of_one_that
 
 def test_the_momentum_is_corrected_in_inertial_axes(monkeypatch) -> None:
     ours = run(Mekf(J, gate_probability=1.0), 0.1, 200, seed=3).mean_nees()
-    monkeypatch.setattr(mekf_kernels, "_inertial_covariance", lambda P, C: 1e9 * C[3:6, 3:6])
+    monkeypatch.setattr(attitude_belief, "_inertial_covariance", lambda P, C: 1e9 * C[3:6, 3:6])
     kernels = corrections.correction_kernel, corrections.measuring_kernel
     for kernel in kernels:
         kernel.cache_clear()

@@ -6,9 +6,8 @@ from gnc import noise, spatial
 from gnc.estimators import consistency, pose_motion
 from gnc.estimators.cramer_rao import information, posterior
 from gnc.estimators.dqekf import DqEkf
-from gnc.estimators.extra_states import SteadyTorque
-from gnc.estimators.inertia_states import FORMS, Inertia
-from gnc.estimators.pose_inertia import deviated, inertia_slope
+from gnc.estimators.extra_states import FORMS, Inertia, SteadyTorque
+from gnc.estimators.pose_motion import deviated, inertia_slope
 from gnc.models.pose_body import PoseState
 from tests.estimators.rendezvous import C_0, CAMERA, J_COM, R_G, SIGMA, START, M, dispersed, errors, flight, in_band
 

@@ -3,7 +3,7 @@ import pytest
 
 from gnc import dual_quaternion as dq
 from gnc import spatial
-from gnc.estimators import centre_motion, pose_motion
+from gnc.estimators import pose_motion
 from gnc.estimators.cramer_rao import pose_flow
 from gnc.integrators import dqvi, qvi
 from gnc.models.pose_body import PoseState
@@ -23,7 +23,7 @@ def off(moved, flow):
 
 def test_a_rotation_by_qvi_about_the_centre_of_mass_is_dqvi():
     """With its filler DQVI is that, about any point: pose, twist and Jacobian agree to round-off."""
-    made = centre_motion.drift(qvi.drift_jacobian, POSE, 4 * CHI, M, 3.0)
+    made = pose_motion.drift(qvi.drift_jacobian, POSE, 4 * CHI, M, 3.0)
     for part, expected in zip(made, dqvi.drift_jacobian(POSE, 4 * CHI, M, 200.0, 3.0), strict=True):
         np.testing.assert_allclose(part, expected, rtol=0, atol=1e-13)
 

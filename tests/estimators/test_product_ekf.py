@@ -9,8 +9,7 @@ from gnc.errors import InputError
 from gnc.estimators import chart as charts
 from gnc.estimators.chart import POSE, ROTATION, vector
 from gnc.estimators.consistency import mean_band
-from gnc.estimators.field_process import FieldProcess
-from gnc.estimators.kernel_process import KernelProcess
+from gnc.estimators.kernel_process import FieldProcess, KernelProcess
 from gnc.estimators.product_ekf import Belief, Jump
 from gnc.estimators.tree_process import TreeProcess
 from gnc.integrators import qvi

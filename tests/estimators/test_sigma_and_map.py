@@ -11,8 +11,7 @@ from gnc.estimators.attitude_belief import lost
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.map_estimate import MapEstimate
 from gnc.estimators.mekf import Mekf
-from gnc.estimators.sigma_filters import SigmaDqEkf, SigmaMekf
-from gnc.estimators.sigma_points import ATTITUDE, drawing_kernel, gathering_kernel
+from gnc.estimators.sigma_points import ATTITUDE, SigmaDqEkf, SigmaMekf, drawing_kernel, gathering_kernel
 from gnc.estimators.sigma_points import POSE as POINTS
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import StarTracker, VectorSensor

@@ -3,7 +3,7 @@ import pytest
 
 from gnc import dual_quaternion, spatial
 from gnc.estimators.cramer_rao import pose_flow
-from gnc.estimators.wrench_noise import wrench_noise
+from gnc.estimators.process_noise import wrench_noise
 from gnc.models.pose_body import PoseState
 
 J_COM = np.array([[120.0, 6, -4], [6, 90, 5], [-4, 5, 60]])

@@ -9,8 +9,8 @@ from scipy.integrate import solve_ivp
 from gnc import noise, quaternion
 from gnc.estimators import consistency, initialise
 from gnc.estimators.attitude_belief import Belief, inertial_error
+from gnc.models.sensors.direction import VectorSensor
 from gnc.models.sensors.interface import Measurement
-from gnc.models.sensors.vector_sensor import VectorSensor
 from gnc.models.states import AttitudeState
 
 Array = Any

@@ -15,7 +15,7 @@ from gnc.scenarios import run
 from gnc.scenarios.logs import array_tables
 from gnc.scenarios.logs.tables import open_log
 from gnc.scenarios.missions import load
-from gnc.scenarios.replay import wording
+from gnc.scenarios.replay import account, wording
 from gnc.scenarios.report import results
 
 
@@ -82,6 +82,16 @@ def test_a_report_of_a_flight_whose_metrics_alone_are_damaged_is_one_line(tmp_pa
             results.write(tmp_path, tmp_path / "report.html")
 
 
+def test_a_report_of_another_configuration_than_was_flown_is_one_line(tmp_path) -> None:
+    """Half of the file was a mission too, which the page told as flown."""
+    run.write(load.read("pointing", ["run.duration_s=1"]).fly(1), tmp_path, False)
+    results.page(tmp_path)
+    config = tmp_path / "config.toml"
+    config.write_text(config.read_text().replace("duration_s = 1.0", "duration_s = 2.0"))
+    with pytest.raises(InputError, match="config.toml: is not the mission that was flown here"):
+        results.page(tmp_path)
+
+
 def test_text_and_single_numbers_of_matlab_are_passed_over(tmp_path) -> None:
     savemat(tmp_path / "log.mat", {"note": "flown on Monday", "t": np.arange(5.0), "mass": 3.0})
     table = open_log(tmp_path / "log.mat")[""]
@@ -132,6 +142,14 @@ def test_lines_that_an_open_quote_takes_are_counted(tmp_path) -> None:
     table = open_log(tmp_path / "log.csv")[""]
     assert sum(len(chunk["t"]) for chunk in table.chunks(["t", "x"], [], 100)) == 12
     assert table.malformed == 20
+
+
+def test_a_log_of_one_estimate_and_a_truth_that_scores_none_are_failures() -> None:
+    """A log whose rows stood in reverse order ended with 0."""
+    assert [line.split(":")[0] for line in account._unjudged(1, {"scored": 0})] == [
+        "there is 1 estimate", "nothing was scored against the truth",
+    ]  # fmt: skip
+    assert not account._unjudged(2, None) and not account._unjudged(2, {"scored": 1})
 
 
 def test_a_score_that_is_undefined_is_told(tmp_path) -> None:

@@ -4,8 +4,7 @@ import pytest
 from gnc import history
 from gnc.errors import InputError
 from gnc.history import BLOCK, History, Signal
-from gnc.labelled import Table
-from gnc.netcdf import encoded
+from gnc.labelled import Table, encoded
 
 SIGNALS = {
     "q_IB": Signal("1", "attitude"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnc.seeds import generators
+from gnc.noise import generators
 
 TRIALS = [0, 1, 2, 1000, 2**31, 2**32 - 1]
 

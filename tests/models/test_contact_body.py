@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 from gnc import quaternion
 from gnc.errors import InputError
-from gnc.integrators.contact_geometry import around
+from gnc.integrators.contact import around
 from gnc.models.contact_body import ContactBody, Motion, Plane, Sphere
 
 G = 9.81

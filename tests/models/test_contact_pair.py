@@ -5,7 +5,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.integrators.contact import Motion
-from gnc.models.contact_pair import BallBody, ContactPair, PairState
+from gnc.models.contact_body import BallBody, ContactPair, PairState
 from gnc.scenarios.papers.pc import pair as case
 
 UNIT = np.array([[1.0, 0.0, 0.0, 0.0]])

@@ -6,7 +6,7 @@ import pytest
 from gnc import quaternion
 from gnc.errors import InputError
 from gnc.models.flight import LostTrials, StepTooLong
-from gnc.models.gyrostat import Gyrostat, GyrostatState
+from gnc.models.rigid_body import Gyrostat, GyrostatState
 from tests.models.turning import (
     Q0,
     START,

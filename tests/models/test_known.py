@@ -4,7 +4,7 @@ import numpy as np
 
 from gnc.draws import Draws
 from gnc.estimators.navigation.dqekf import DqekfPart
-from gnc.models.actuators.thrusters import ThrustersPart
+from gnc.models.actuators.plumes import ThrustersPart
 from gnc.models.craft.pose import PosePart
 from gnc.models.known import Known
 

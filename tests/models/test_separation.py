@@ -3,8 +3,7 @@ import pytest
 
 from gnc import dual_quaternion, spatial
 from gnc.errors import InputError
-from gnc.models.pose_body import PoseBody, PoseState
-from gnc.models.separation import join, split
+from gnc.models.pose_body import PoseBody, PoseState, join, split
 
 CARGO = PoseBody.of(20.0, [0.0, 0.0, 1.5], np.diag([3.0, 3.0, 2.0]))
 CRAFT = PoseBody.of(100.0, [0.1, -0.2, -0.1], np.diag([22.0, 20.0, 23.0]))

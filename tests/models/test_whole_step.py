@@ -5,9 +5,7 @@ import pytest
 
 from gnc.integrators import METHODS
 from gnc.integrators.table import AttitudeMethod
-from gnc.models.gyrostat import Gyrostat, GyrostatState
-from gnc.models.rigid_body import RigidBody
-from gnc.models.turning import Turning
+from gnc.models.rigid_body import Gyrostat, GyrostatState, RigidBody, Turning
 from tests.models.turning import START, TAU, J, dispersed
 
 METHODS_OF_ATTITUDE = [m for m in METHODS.values() if isinstance(m, AttitudeMethod)]

@@ -6,7 +6,7 @@ import pytest
 from gnc.errors import InputError
 from gnc.models.states import AttitudeState
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.missions.requirements.bound import bound_deg
+from gnc.scenarios.missions.requirements.consistency import bound_deg
 from gnc.scenarios.missions.verdict import judge_campaign
 from gnc.scenarios.study.attitude import Tumble
 from gnc.scenarios.trials import TALLY

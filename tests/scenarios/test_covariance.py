@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
+from gnc import linear_flight
 from gnc.errors import InputError
 from gnc.flying import Flying
 from gnc.linear_flight import LinearFlight, Passage
@@ -131,9 +132,18 @@ def test_the_derivative_of_a_tick_of_a_mission_is_that_of_finite_differences(nam
     assert np.mean(kinked) < 0.2 and np.count_nonzero(passage.A) > len(columns)
 
 
+SEEN = []  # of progress
+
+
 @pytest.fixture(scope="module")
 def found():
-    return covariance(read("pointing", SHORT), most=2, workers=0)
+    return covariance(read("pointing", SHORT), most=2, workers=0, progress=lambda *at: SEEN.append(at))
+
+
+def test_progress_is_told_from_the_first_ticks_to_the_last_flight(found):
+    shares = [done / total for done, total in SEEN]
+    assert shares == sorted(shares) and shares[0] < 0.01 and shares[-1] == 1.0
+    assert sum(share <= 0.5 for share in shares) > 100  # the first of two flights, tick by tick
 
 
 def test_shares_of_sources_add_up_and_believed_sigmas_are_there(found):
@@ -188,6 +198,24 @@ def test_beliefs_are_found_where_measurements_arrive_and_where_none_does():
     sigma = np.degrees(np.sqrt(np.diagonal(C, axis1=1, axis2=2)[:, :3]))
     told = result.nominal[result.sigma_of["body.knowledge_error_deg"]]
     np.testing.assert_allclose(sigma, told, rtol=1e-9)
+
+
+def test_what_is_kept_of_a_covariances_derivatives_costs_less_than_sampling_shows(monkeypatch):
+    """The error that is allowed, 1e-4 of sigma in a tick, is not to add up to 2e-3 of sigma."""
+    mission, whole = read("pointing", ["run.duration_s=150", *SHORT[1:]]), []
+    run = LinearFlight._run
+    monkeypatch.setattr(
+        LinearFlight, "_run", lambda self, one, *more: whole.append(one.among.all()) or run(self, one, *more)
+    )
+    kept, few = linear_covariance(mission, 0, 0, draws=False), sum(whole)
+    monkeypatch.setattr(linear_flight, "SAME", -1.0)
+    exact = linear_covariance(mission, 0, 0, draws=False)
+    assert few - 150 < 0.6 * (sum(whole) - few - 150)  # 150 are of ticks without a filter
+    for signal in ("sat.pointing_error_deg", "sat.knowledge_error_deg"):
+        a, b = (
+            np.sqrt(sum(np.diagonal(c, axis1=1, axis2=2) for c in one.noise[signal].values())) for one in (kept, exact)
+        )
+        np.testing.assert_allclose(a[2:], b[2:], rtol=2e-3)
 
 
 OWN = """base = "pointing"

@@ -5,8 +5,7 @@ import pytest
 
 from gnc import dual_quaternion
 from gnc.models.happenings import capture
-from gnc.models.pose_body import PoseBody, PoseState
-from gnc.models.separation import join
+from gnc.models.pose_body import PoseBody, PoseState, join
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import prepare
 from gnc.scenarios.missions.load import read

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gnc.scenarios.missions.hints import perfect
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.missions.perfect import perfect
 from tests.scenarios.flights import flown, same_bits
 
 CAMERA = "craft.chaser.sensors.camera"

@@ -1,6 +1,7 @@
 """How a command ends: whose error it was is told by the exit code, in one line."""
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -36,6 +37,15 @@ def test_the_exit_code_tells_whose_error_it_is(command, code, says, capsys) -> N
     assert exits.ended(command, []) == code
     told = capsys.readouterr().err
     assert says in told and told.count("\n") == (code != 0)
+
+
+def test_a_title_that_a_terminal_cannot_show_is_no_defect(monkeypatch) -> None:
+    """On an ASCII terminal it was one, after the flight; on any other a title steered it."""
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", shown)
+    rows = [("\N{GREEK SMALL LETTER MU}\x1b[2J",)]
+    assert exits.ended(lambda _: display.table("title\x07", ("metric",), rows), []) == 0
+    assert shown.buffer.getvalue() == b"title\\x07\nmetric\n\\u03bc\\x1b[2J\n"
 
 
 def test_a_request_to_end_ends_like_an_interrupt(capsys) -> None:

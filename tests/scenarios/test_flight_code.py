@@ -15,11 +15,9 @@ import numpy as np
 import pytest
 
 from gnc.errors import InputError
-from gnc.export.aboard import Library
-from gnc.export.component_files import export_component
+from gnc.export.aboard import Library, Processor
+from gnc.export.component_files import TARGETS, export_component, measured
 from gnc.export.kernel_files import FLAGS
-from gnc.export.processor import Processor
-from gnc.export.sizes import TARGETS, measured
 from gnc.scenarios.cli import main
 from gnc.scenarios.covariance.arithmetic import compared
 from gnc.scenarios.missions import dispersal

@@ -6,7 +6,7 @@ import pytest
 from gnc.errors import InputError
 from gnc.expression import parse
 from gnc.scenarios.missions import modes
-from gnc.scenarios.missions.sections import Software
+from gnc.scenarios.missions.mission import Software
 
 
 def run(values, when, keep="", for_s=0.0, period=1.0):

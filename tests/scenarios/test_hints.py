@@ -56,6 +56,23 @@ def test_a_filter_that_allows_for_too_much_is_told_to_be_too_cautious():
     assert len(told) == 1 and "too cautious: smaller sigmas" in told[0]
 
 
+def test_measurements_that_contradict_only_the_start_are_told_so():
+    """The filter begins at an attitude that it takes for known, 0.1 deg off where the craft is."""
+    start = {"source": "inertial", "attitude_sigma_deg": 0.0001, "rate_sigma_deg_s": 0.001}
+    craft = {"kind": "rigid", **BODY, "sensors": {"tracker": SEEN["tracker"]}}
+    craft |= {"start": {"about": "inertial", "attitude_sigma_deg": 5.0}}
+    software = {"navigation": {"kind": "mekf", "start": start, "ungated_s": 900.0}}
+    run = {"duration_s": 900.0, "record_s": 10.0, "truth_step_s": 1.0}
+    sections = {
+        "run": run,
+        "environment": {"orbit": "circular"},
+        "craft": {"sat": craft},
+        "software": {"sat": software},
+    }
+    told = [hint for hint in Mission.model_validate(sections).fly(4, 8101).verdict.hints if "sat.tracker" in hint]
+    assert len(told) == 1 and told[0].endswith("later ones do not: see software.sat.navigation.start")
+
+
 def test_a_truth_without_numbers_is_told_with_its_steps_and_a_lower_bound_without_data_as_one():
     panel = "mass_kg = 6.0, stiffness = 2e5, damping = 5e4, joint_m = [-0.5, 0, 0], origin_m = [-0.9, 0, 0]"
     stiff = f"craft.sat.bodies.panel_left={{{panel}}}"

@@ -88,6 +88,7 @@ WRONG = [
     ("[software.sat.modes.nadir]\nguidance = { roll_axis_B = [0, 0, 2] }", "roll_axis_B"),
     ("[software.sat.modes.nadir]\nunload = {}", "unload.by"),
     ('[[software.sat.transitions]]\nfrom = "nadir"\nto = "sun"\nwhen = "t > 1"', "there is no mode 'sun'"),
+    ('[software.sat.modes."*"]\nlaw = "none"', "'*' stands for any mode"),
     ('[[software.sat.transitions]]\nfrom = "nadir"\nto = "nadir"\nwhen = "import os"', "when"),
     (
         '[[software.sat.transitions]]\nfrom = "nadir"\nto = "nadir"\nwhen = "sigma > 1"',

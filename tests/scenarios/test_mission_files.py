@@ -20,7 +20,7 @@ from gnc.models.states import AttitudeState
 from gnc.parts import PACKAGES, kinds
 from gnc.scenarios import cli
 from gnc.scenarios.missions.catalogue import new, schema
-from gnc.scenarios.missions.doubts import doubts
+from gnc.scenarios.missions.hints import doubts
 from gnc.scenarios.missions.load import builtin, read, table_of
 from tests.scenarios.flights import same_bits
 
@@ -175,9 +175,9 @@ def test_the_same_in_python_with_its_parts_in_twenty_five_lines():
     from gnc.estimators.navigation.mekf import MekfPart
     from gnc.models.actuators.reaction_wheels import ReactionWheelsPart
     from gnc.models.craft.rigid import RigidPart, TurnStart
-    from gnc.models.orbits.kepler import Kepler
+    from gnc.models.orbits.base import Kepler
     from gnc.models.sensors.star_tracker import StarTrackerPart
-    from gnc.scenarios.missions.sections import Environment, Mode, Run, Software
+    from gnc.scenarios.missions.mission import Environment, Mode, Run, Software
 
     mission = Mission(
         name="mine",
@@ -247,9 +247,14 @@ def test_all_drawn_numbers_of_a_trial_are_its_own():
             "craft.sat.actuators.wheels.fixed_start_Nms=[0, 0, 0, -3e-9]",
             "fixed_start_Nms: 3e-09 is hardly meant",
         ),
+        (
+            "faults.f={kind='dead', part='sat.wheels', from_s=6000}",
+            "faults.f: begins at 6000 s, the flight ends at 5600",
+        ),
+        ("software.sat.timeline=[{at_s=6000, mode='nadir'}]", "software.sat.timeline to nadir: begins at 6000 s"),
     ],
 )
-def test_an_inertia_that_does_not_fit_the_box_or_a_number_in_other_units_is_doubted(setting, says):
+def test_an_inertia_that_does_not_fit_the_box_a_number_in_other_units_or_a_time_after_the_end_is_doubted(setting, says):
     assert says in doubts(read("pointing", [setting]))[0] and not doubts(read("pointing", ["craft.sat.mass_kg=20"]))
 
 

@@ -8,7 +8,7 @@ import pytest
 from gnc import dual_quaternion, quaternion
 from gnc.models.multibody import TreeState, accelerations, kinematics
 from gnc.scenarios import cli, papers
-from gnc.scenarios.papers.dqmb import decoupled, holding, runs, satellite, two_arms
+from gnc.scenarios.papers.dqmb import holding, runs, satellite, two_arms
 from tests.models.multibody import samples
 from tests.models.multibody.pinocchio_tree import Oracle
 
@@ -41,7 +41,7 @@ def test_the_decoupled_formulation_has_the_accelerations_of_the_recursion(seed):
     poses, twists = kinematics.bodies(tree, x)
     q, r = dual_quaternion.to_pose(poses)
     w, v = twists[:, :3], np.stack([quaternion.rotate(a, b) for a, b in zip(q, twists[:, 3:], strict=True)])
-    v_dot, w_dot = decoupled.accelerations(tree, decoupled.Moving(r, q, v, w), effort)
+    v_dot, w_dot = runs.accelerations(tree, runs.Moving(r, q, v, w), effort)
     twist_dot = accelerations(tree, x, effort).twist_dot
     np.testing.assert_allclose(w_dot[0], twist_dot[:3], atol=1e-11)
     turning = np.cross(x.twist_B[:3], x.twist_B[3:])  # the twist's components are in turning axes

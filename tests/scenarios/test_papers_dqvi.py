@@ -10,12 +10,10 @@ from scipy.integrate import solve_ivp
 
 from gnc import spatial
 from gnc.errors import InputError
-from gnc.models.pose_body import PoseBody
-from gnc.models.separation import split
+from gnc.models.pose_body import PoseBody, split
 from gnc.scenarios import cli, papers
 from gnc.scenarios.papers.dqvi import data
-from gnc.scenarios.papers.dqvi.flights import angle
-from gnc.scenarios.papers.dqvi.ring import ring
+from gnc.scenarios.papers.dqvi.flights import angle, ring
 
 NAMES = [f"dqvi/fig{k}" for k in range(3, 14)] + ["dqvi/filler"]
 CLAIMS = ["dqvi/added-mass", "dqvi/run-time"]

@@ -7,8 +7,7 @@ import pytest
 
 from gnc import quaternion
 from gnc.scenarios import cli
-from gnc.scenarios.papers import find
-from gnc.scenarios.papers.lgvi import figures, three_balls
+from gnc.scenarios.papers import find, lgvi
 from gnc.scenarios.plots import save_figure
 
 CASES = ["lgvi/fig2", "lgvi/fig3", "lgvi/fig4"]
@@ -48,21 +47,18 @@ def test_a_case_speaks_json(capsys, tmp_path):
 
 
 def test_the_triangle_has_side_one_and_the_inertia_of_three_balls():
-    arms = three_balls.ARMS
+    arms = lgvi.ARMS
     sides = [np.linalg.norm(arms[i] - arms[j]) for i, j in ((0, 1), (1, 2), (2, 0))]
     assert sides == pytest.approx([1.0] * 3) and arms.sum(0) == pytest.approx(np.zeros(3), abs=1e-15)
-    ball = 0.4 * three_balls.RADIUS**2  # of each about its own middle
+    ball = 0.4 * lgvi.RADIUS**2  # of each about its own middle
     steiner = [np.sum(np.delete(arms, k, axis=1) ** 2) for k in range(3)]
-    assert pytest.approx(np.diag(steiner) + 3 * ball * np.eye(3)) == three_balls.J
+    assert pytest.approx(np.diag(steiner) + 3 * ball * np.eye(3)) == lgvi.J
 
 
 @pytest.mark.jit
 def test_rk4_of_the_comparison_is_of_fourth_order():
-    x = three_balls.start()
-    ends = [
-        np.concatenate(three_balls.rk4_step.repeat(n, *x, three_balls.J, three_balls.MASS, 4.0 / n))
-        for n in (40, 80, 160, 1280)
-    ]
+    x = lgvi.start()
+    ends = [np.concatenate(lgvi.rk4_step.repeat(n, *x, lgvi.J, lgvi.MASS, 4.0 / n)) for n in (40, 80, 160, 1280)]
     errors = [np.linalg.norm(end - ends[-1]) for end in ends[:-1]]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.1)
     assert np.log2(errors[1] / errors[2]) == pytest.approx(4.0, abs=0.05)
@@ -71,15 +67,15 @@ def test_rk4_of_the_comparison_is_of_fourth_order():
 def test_the_period_is_the_time_between_two_apoapsides():
     t = np.linspace(0.0, 300.0, 30_001)
     r = 7.2 + 0.8 * np.cos(2 * np.pi * t / 121.0)
-    assert figures.orbital_period(t, r) == pytest.approx(121.0, abs=0.01)
+    assert lgvi.orbital_period(t, r) == pytest.approx(121.0, abs=0.01)
 
 
 @pytest.mark.jit
 def test_erratum_section_5_the_printed_momentum_falls_into_the_centre():
     """LGVI prints p0 = (1, 0, 0): radial, so that the body comes back and hits the centre with one of its balls."""
-    body = three_balls.body(4)
-    printed, right = (body.fly(three_balls.start(p), 12_000, 0.01).x for p in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
-    balls = printed.r_I[:, None] + quaternion.rotate(printed.q_IB[:, None], three_balls.ARMS)
-    assert np.nanmin(np.linalg.norm(balls, axis=-1)) < three_balls.RADIUS
+    body = lgvi.body(4)
+    printed, right = (body.fly(lgvi.start(p), 12_000, 0.01).x for p in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    balls = printed.r_I[:, None] + quaternion.rotate(printed.q_IB[:, None], lgvi.ARMS)
+    assert np.nanmin(np.linalg.norm(balls, axis=-1)) < lgvi.RADIUS
     distance, orbit = (np.linalg.norm(x.r_I, axis=-1) for x in (printed, right))
     assert np.nanmin(distance) < 0.5 and orbit.min() > 6.38

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gnc.errors import InputError
+from gnc.scenarios.missions.hints import perfect
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.missions.perfect import perfect
 from tests.scenarios.flights import failed, flown, same_bits
 
 GUIDANCE = "software.chaser.modes.approach.guidance"

@@ -90,12 +90,34 @@ def test_a_requirement_without_data_fails_and_says_so(tmp_path, capsys):
     assert "pointing p99.7 in sunlight [deg]" in out and "no data" in out
 
 
-def test_a_mission_without_requirements_is_no_success(tmp_path, capsys):
+@pytest.mark.parametrize("asked", ["", "signal = '1'", "signal = 'end - t'", "signal = 't'\nwhen = 't > 3'"])
+def test_a_mission_that_asks_nothing_of_the_flight_is_no_success(asked, tmp_path, capsys):
     bare = tmp_path / "bare.toml"
     text = 'base = "pointing"\nremove = ["requirements"]\n[run]\nduration_s = 10\ntrials = 2\nrecord_s = 1\n'
-    bare.write_text(text)
+    bare.write_text(f"{text}[requirements.x]\nat_most = 100\n{asked}\n" if asked else text)
     assert cli.main(["run", str(bare), "--out", str(tmp_path / "out")]) == 1
     assert "nothing was judged" in capsys.readouterr().out
+
+
+OWN_LAW = """
+import numpy as np
+class Law:
+    def __init__(self): self.calls = 0
+    def command(self, belief, reference, memory):
+        self.calls += 1
+        return WORDS * np.ones_like(belief.w_B), memory
+"""
+MOODS = {"0.0": False, "1e-9 * np.random.standard_normal()": True, "1e-9 * self.calls": False}
+MOODS["1e-9 * len(belief.w_B)"] = True  # of the trials beside it
+
+
+@pytest.mark.parametrize("words", MOODS)
+def test_a_law_whose_numbers_differ_when_it_flies_again_is_told(words, tmp_path, capsys):
+    """A count of its own calls is the same again: only a longer memory than that of the object is chance."""
+    law = tmp_path / "law.py"
+    law.write_text(OWN_LAW.replace("WORDS", words))
+    code, _ = run(tmp_path, "--trials", "2", "--no-figures", "--set", f'software.sat.modes.nadir.law="{law}:Law"')
+    assert code == 1 and ("law.py: not repeatable" in capsys.readouterr().out) == MOODS[words]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +127,7 @@ def test_a_mission_without_requirements_is_no_success(tmp_path, capsys):
         (["run", "pointing", "--set", "run.duration_s"], "run.duration_s"),
         (["run", "pointing", "--trial", "1", "--trials", "2"], "not both"),
         (["run", "no_such.toml"], "no_such.toml"),
+        (["run", "pointing", "--out", ""], "--out: is empty"),
         (["run", "no_such.py"], "no_such.py"),
         (["show", "pointng"], "did you mean pointing?"),
         (["parts", "sensr"], "sensor"),

@@ -8,7 +8,7 @@ from gnc import dual_quaternion
 from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.models.craft.base import Site
-from gnc.models.environment.sky import FreeSpace
+from gnc.models.environment.table import FreeSpace
 from gnc.models.pose_body import PoseState
 from gnc.scenarios.missions.load import read
 from tests.scenarios.flights import failed, flown, judged, same_bits

@@ -196,7 +196,7 @@ def test_json_tells_the_files_and_the_rows(tmp_path, capsys):
     "words, said",
     [
         (["separation", "--log", "f.csv"], "replay has no"),
-        (["pointing", "--log", "f.xlsx"], ".xlsx is not known; give .csv"),
+        (["pointing", "--log", "f.xlsx"], ".xlsx is no format that is known; give .csv"),
         (["pointing", "--log", "f.csv", "--set", f"{FILTER}.kind=standard-mekf"], "replay has no StandardMekf"),
         (["pointing", "--log", "f.csv", "--set", "run.duration_s=0.1", "--set", "run.record_s=0.1"], "too short"),
         (

@@ -6,7 +6,7 @@ import pytest
 from gnc.errors import InputError
 from gnc.scenarios.missions.flight import fly
 from gnc.scenarios.missions.load import read
-from gnc.scenarios.missions.quiet import quiet_until
+from gnc.scenarios.missions.mission import quiet_until
 from tests.scenarios.flights import failed
 
 SHORT = (

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from gnc.config.settings import override
+from gnc.config.base import override
 from gnc.scenarios import cli
 from gnc.scenarios.missions.load import builtin, read
 

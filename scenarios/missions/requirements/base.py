@@ -72,6 +72,11 @@ class RequirementPart(Part):
         """Return the signals that it needs, as they are written in the file."""
         return set().union(*(one.names for one in self.expressions().values()))
 
+    @property
+    def asks(self) -> bool:
+        """Whether what is written names a signal: numbers, and the clock, are what they are in any flight."""
+        return not self.expressions() or not self.names() <= {"t", "end"}
+
     def judge(self, name: str, judged: Judged) -> Finding:
         """Return what a flight is worth by this requirement."""
         raise NotImplementedError

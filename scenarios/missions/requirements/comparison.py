@@ -1,7 +1,5 @@
 """Other flight software on the same trials, side by side: who loses trials, whose errors are larger."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """A statistic of a signal against a bound."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self

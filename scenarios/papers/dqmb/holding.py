@@ -5,10 +5,8 @@ take the acceleration of the distal body for known. It is known relative to the 
 unknown, so the part of the distal body's inertia that moves with the base is lost.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +15,8 @@ from gnc.models.multibody import TreeState, accelerations, examples, integrate, 
 from gnc.models.multibody.integrate import Load
 from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqmb.runs import march, states
-from gnc.scenarios.plots import COLOURS, legend_below
+from gnc.scenarios.plots import COLOURS, Figure, legend_below
 from gnc.typing import Array
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 TREE = examples.four_body_satellite()
 JOINT = "joint 2"

@@ -5,10 +5,8 @@ it. Here each arm has a spherical shoulder, an elbow, a boom that slides, and tw
 servicer of 300 kg. Motors swing all joints, and from 4 s to 7 s one hand pushes against something.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +15,7 @@ from gnc.checks import at_most, within
 from gnc.models.multibody import Body, Frame, Joint, Load, Tree, TreeState, accelerations, integrate, kinematics, saddle
 from gnc.scenarios.papers.case import Result, case
 from gnc.scenarios.papers.dqmb.runs import Array, march, states
-from gnc.scenarios.plots import COLOURS, errors_over_time
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import COLOURS, Figure, errors_over_time
 
 KINDS = "SRPRR"  # from the shoulder to the hand
 NAMES = ("shoulder", "elbow", "boom", "wrist", "hand")

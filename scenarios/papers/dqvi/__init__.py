@@ -6,6 +6,6 @@ are paper_... and consistent_... The attitude error stands beside conservation i
 energy and momentum to round-off and is 1.9 rad wrong after 4 minutes, so the fourth order is shown as well.
 """
 
-from gnc.scenarios.papers.dqvi import added_mass, filler, levels, projections, run_time, separation
+from gnc.scenarios.papers.dqvi import claims, filler, levels, separation
 
-__all__ = ["added_mass", "filler", "levels", "projections", "run_time", "separation"]
+__all__ = ["claims", "filler", "levels", "separation"]

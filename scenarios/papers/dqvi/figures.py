@@ -1,17 +1,13 @@
 """Figures of the flights before parting: projections, error levels. One row for each set of data."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gnc.scenarios.papers.dqvi import flights, newton, ring
-from gnc.scenarios.papers.dqvi.data import DATA, TITLES, Array
+from gnc.scenarios.papers.dqvi import flights
+from gnc.scenarios.papers.dqvi.data import DATA, TITLES, Array, Setting
 from gnc.scenarios.papers.dqvi.flights import METHODS
-from gnc.scenarios.papers.dqvi.settings import Setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Axes, Figure
 
 COLOURS = {"dqvi": "C0", "dqvi4": "C2", "quat_rk4": "C1", "euler_rk4": "C3"}
 STYLES: dict[str, dict[str, Any]] = {  # the two RK4 have the same energy: one must be seen through the other
@@ -28,7 +24,7 @@ LABELS = {
 LEAST = 1e-17  # what a logarithmic axis shows of an exact zero
 
 
-def draw_projections(figure: "Figure", setting: Setting) -> None:
+def draw_projections(figure: Figure, setting: Setting) -> None:
     """The three methods' paths with the exact ring, and how far each is from where it may be."""
     figure.set_size_inches(15, 7.6)
     panels = figure.subplots(2, 4, width_ratios=[1, 1, 1, 1.15])
@@ -41,30 +37,30 @@ def draw_projections(figure: "Figure", setting: Setting) -> None:
     _legend(figure, panels[0, 0], panels[0, 3])
 
 
-def _path(panel: "Axes", method: str, setting: Setting, k: int) -> None:
-    path = ring.projection(method, setting)[:, k]
+def _path(panel: Axes, method: str, setting: Setting, k: int) -> None:
+    path = flights.projection(method, setting)[:, k]
     style: dict[str, Any] = (
         {"lw": 0.25} if setting.seconds <= 240 else {"ls": "none", "marker": ".", "ms": 2.0, "mew": 0}
     )
     panel.plot(*path.T, color=COLOURS[method], **style)
     turn = np.linspace(0.0, 2 * np.pi, 361)
-    for radius in ring.rings(setting)[k]:
+    for radius in flights.rings(setting)[k]:
         panel.plot(radius * np.cos(turn), radius * np.sin(turn), "k--", lw=0.9, label="exact ring")
-    panel.plot(*ring.exact_end(setting)[k], "k+", ms=13, mew=2, label="exact end")
+    panel.plot(*flights.exact_end(setting)[k], "k+", ms=13, mew=2, label="exact end")
     panel.plot(*path[-1], "o", color="w", mec="k", ms=6, label="computed end")
     phase = flights.errors(method, setting).phase_rad[-1, k]
     panel.set(aspect="equal", xlabel="[m]", title=f"{METHODS[method]}: phase error {phase:.2g} rad")
 
 
-def _departures(panel: "Axes", setting: Setting, k: int) -> None:
+def _departures(panel: Axes, setting: Setting, k: int) -> None:
     for method, label in METHODS.items():
-        values = np.maximum(np.maximum.accumulate(ring.departure(method, setting)[1:, k]), LEAST)
+        values = np.maximum(np.maximum.accumulate(flights.departure(method, setting)[1:, k]), LEAST)
         panel.semilogy(setting.t[1:] / _unit(setting)[0], values, label=label, **STYLES[method])
     panel.set(xlabel=_unit(setting)[1], ylabel="largest so far [m]", title="departure from sphere and ring")
     panel.minorticks_off()
 
 
-def draw_levels(figure: "Figure", setting: Setting) -> None:
+def draw_levels(figure: Figure, setting: Setting) -> None:
     """Energy, angular momentum, centre of mass and attitude of the four methods over time."""
     figure.set_size_inches(15, 7.6)
     panels = figure.subplots(2, 4, sharex=True)
@@ -90,17 +86,17 @@ def _levels(panels: "np.ndarray", setting: Setting) -> None:
         panel.set_xlabel(unit)
 
 
-def draw_long(figure: "Figure", setting: Setting, counted: dict[int, Array]) -> None:
+def draw_long(figure: Figure, setting: Setting, counted: dict[int, Array]) -> None:
     """The same of 3 hours, and the energy errors of different numbers of iterations."""
     figure.set_size_inches(17, 7.6)
     panels = figure.subplots(2, 5, sharex=True)
     _levels(panels[:, :4], setting)
     for k, data in enumerate(DATA):
         for n, energy in counted.items():
-            t_h = np.linspace(0.0, newton.SECONDS / 3600, len(energy))
+            t_h = np.linspace(0.0, flights.COUNTED_S / 3600, len(energy))
             shown = np.maximum(np.abs(energy[1:, k]), LEAST)
             panels[k, 4].semilogy(t_h[1:], shown, color=f"C{n + 3}", lw=0.9, label=f"{n} iteration{'s' * (n > 1)}")
-        panels[k, 4].set(ylabel=LABELS["energy"], title=f"{data}: DQVI at {newton.FPS} fps")
+        panels[k, 4].set(ylabel=LABELS["energy"], title=f"{data}: DQVI at {flights.COUNTED_FPS} fps")
         panels[k, 4].legend(loc="center right", bbox_to_anchor=(1.0, 0.74), fontsize="small")
     panels[1, 4].set_xlabel("time [h]")
     figure.suptitle(f"Error levels, {_described(setting)}")
@@ -118,7 +114,7 @@ def _described(setting: Setting) -> str:
     return f"{setting.name}, {setting.seconds // 3600} h ({fourth})"
 
 
-def _legend(figure: "Figure", *panels: "Axes") -> None:
+def _legend(figure: Figure, *panels: Axes) -> None:
     """One legend for all that is in the panels, each label once, with lines one can see."""
     handles: dict[str, Any] = {}
     for panel in panels:

@@ -4,19 +4,16 @@ It has to fly straight at constant energy. With the slot empty, as DQVI prints i
 motion along the axis of rotation; while the centre of mass rests, as in all flights of the paper, that does not show.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gnc import quaternion
 from gnc.checks import at_most, close
 from gnc.scenarios.papers.case import Metric, Result, case
-from gnc.scenarios.papers.dqvi.data import BOTH, DATA, R_G, TITLES, UNPHYSICAL, Array, both, start
+from gnc.scenarios.papers.dqvi.data import BOTH, DATA, R_G, TITLES, UNPHYSICAL, Array, Setting, both, start
 from gnc.scenarios.papers.dqvi.flights import angle, reference
-from gnc.scenarios.papers.dqvi.settings import Setting
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Figure
 
 W_B, VELOCITY, SECONDS = (1.0, 1.0, 1.0), (2.0, -1.0, 0.5), 60  # [rad/s, m/s, s]
 FORMS = {"printed": 0.0, "filled": None}  # the filler of PoseBody
@@ -74,7 +71,7 @@ def filler(seed: int) -> Result:
     return Result(metrics, checks, lambda figure: draw(figure, moving))
 
 
-def draw(figure: "Figure", moving: dict[str, list[Straight]]) -> None:
+def draw(figure: Figure, moving: dict[str, list[Straight]]) -> None:
     """Departure and energy over time at the first rate, and the departure over the rate."""
     figure.set_size_inches(14, 5)
     departure, energy, order = figure.subplots(1, 3)

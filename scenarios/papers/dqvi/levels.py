@@ -1,18 +1,55 @@
-"""Figures 4, 6, 8, 10, 12: error levels."""
+"""Figures 3 to 12: the separation point seen along the angular momentum, and error levels, at five settings."""
 
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, update_wrapper
 from typing import NamedTuple
 
 import numpy as np
 
 from gnc.checks import Check, at_least, at_most, close, within
 from gnc.scenarios.papers.case import Metric, Result, case
-from gnc.scenarios.papers.dqvi import attitude, figures, newton
-from gnc.scenarios.papers.dqvi.data import BOTH, DATA, Array, start, whole
-from gnc.scenarios.papers.dqvi.flights import METHODS, departures, errors, gimbal_lock_spread, track
-from gnc.scenarios.papers.dqvi.settings import FAST, LOCKING, LONG, QUICK, SLOW, Setting
+from gnc.scenarios.papers.dqvi import figures, flights
+from gnc.scenarios.papers.dqvi.data import (
+    BOTH,
+    DATA,
+    FAST,
+    LOCKING,
+    LONG,
+    QUICK,
+    SLOW,
+    UNPHYSICAL,
+    Array,
+    Setting,
+    start,
+    whole,
+)
+from gnc.scenarios.papers.dqvi.flights import METHODS, departure, departures, errors, gimbal_lock_spread, rings, track
+
+
+def final_error(method: str, setting: Setting) -> Array:
+    """Return the angle between computed and exact attitude at the end [rad], for each set of data."""
+    return errors(method, setting).phase_rad[-1]
+
+
+def attitude_metrics(setting: Setting) -> dict[str, Metric]:
+    """Return the errors of all methods, and the word about the data."""
+    values: dict[str, Metric] = {"unphysical": UNPHYSICAL}
+    for method in METHODS:
+        for data, error in zip(DATA, final_error(method, setting), strict=True):
+            values[f"{data}_{method}_phase_rad"] = float(error)
+    return values
+
+
+def attitude_checks(setting: Setting) -> list[Check]:
+    """The specification's errors at 10 fps; everywhere, that the fourth order mends what the second does."""
+    second, fourth = final_error("dqvi", setting), final_error("dqvi4", setting)
+    name = "phase error of DQVI, order 4 over order 2"
+    bounds = [at_most(f"{data}: {name}", fourth[k] / second[k], 0.05) for k, data in enumerate(DATA)]
+    if setting is SLOW:
+        bounds.append(close("paper: DQVI phase error [rad]", second[0], 1.93, tol=5e-3))
+        bounds.append(close("paper: QUAT-RK4 phase error [rad]", final_error("quat_rk4", setting)[0], 0.067, tol=5e-4))
+    return bounds
 
 
 class Levels(NamedTuple):
@@ -35,7 +72,7 @@ WHAT = {"energy": "energy, relative", "angular": "angular momentum, relative", "
 
 def levels(setting: Setting) -> tuple[dict[str, Metric], list[Check]]:
     """Return the largest errors of the four methods, and checks of those that the specification knows."""
-    metrics, checks = attitude.metrics(setting), attitude.checks(setting)
+    metrics, checks = attitude_metrics(setting), attitude_checks(setting)
     for method in METHODS:
         changes = errors(method, setting)
         for k, data in enumerate(DATA):
@@ -65,28 +102,17 @@ def _checks(setting: Setting, method: str, data: str, worst: Sequence[float]) ->
     return checks
 
 
-def _result(setting: Setting, *others: Check) -> Result:
+def level(setting: Setting, seed: int, *others: Check) -> Result:
+    """Measure conservation and attitude over the flight."""
     metrics, checks = levels(setting)
     return Result(metrics, [*checks, *others], partial(figures.draw_levels, setting=setting))
-
-
-@case("dqvi/fig4", title=f"Error levels, 111 at 10 fps: {BOTH}")
-def fig4(seed: int) -> Result:
-    """Measure conservation and attitude over 4 minutes at 10 fps."""
-    return _result(SLOW)
 
 
 @case("dqvi/fig6", title=f"Error levels, 111 at 60 fps: {BOTH}")
 def fig6(seed: int) -> Result:
     """Measure the same at 60 fps; the attitude error of DQVI falls with the square of the step."""
-    gain = attitude.final_error("dqvi", SLOW)[0] / attitude.final_error("dqvi", FAST)[0]
-    return _result(FAST, close("paper: DQVI phase error at 10 fps over that at 60 fps", gain, 36.0, rel=0.05))
-
-
-@case("dqvi/fig8", title=f"Error levels, 333 at 60 fps: {BOTH}")
-def fig8(seed: int) -> Result:
-    """Measure the same three times as fast."""
-    return _result(QUICK)
+    gain = final_error("dqvi", SLOW)[0] / final_error("dqvi", FAST)[0]
+    return level(FAST, seed, close("paper: DQVI phase error at 10 fps over that at 60 fps", gain, 36.0, rel=0.05))
 
 
 @case("dqvi/fig10", title=f"Error levels, 321 at 60 fps, gimbal lock: {BOTH}")
@@ -112,7 +138,7 @@ def fig12(seed: int) -> Result:
     metrics["fused_run_s"], end = fused_run()
     apart = np.abs(end - track("dqvi", LONG).chi_B[-1, 0]).max()
     checks.append(at_most("paper: fused run and run with 5400 stops end apart by", apart, 0.0))
-    counted = {n: newton.energy(n) for n in (1, 2, 3, 4)}
+    counted = {n: flights.counted_energy(n) for n in (1, 2, 3, 4)}
     for n, energy in counted.items():
         metrics |= {f"{data}_energy_of_{n}_iterations": float(energy[-1, k]) for k, data in enumerate(DATA)}
     checks += [
@@ -131,3 +157,41 @@ def fused_run() -> tuple[float, Array]:
     began = time.perf_counter()
     flight = body.fly(x0, steps, h, every=steps)
     return time.perf_counter() - began, flight.x.chi_B[-1]
+
+
+def project(setting: Setting, seed: int) -> Result:
+    """Compare the paths with the exact ring, and the attitude with the exact one."""
+    metrics, checks = attitude_metrics(setting), attitude_checks(setting)
+    for k, data in enumerate(DATA):
+        metrics[f"{data}_ring_m"] = rings(setting)[k]
+        farthest = {method: float(departure(method, setting)[:, k].max()) for method in METHODS}
+        metrics |= {f"{data}_{method}_departure_m": off for method, off in farthest.items()}
+        checks += _departures(data, farthest, setting.round_off_m)
+    return Result(metrics, checks, partial(figures.draw_projections, setting=setting))
+
+
+def _departures(data: str, farthest: dict[str, float], round_off_m: float) -> list[Check]:
+    """DQVI stays where it may be, to round-off; the others leave."""
+    checks = []
+    for method, off in farthest.items():
+        if method.startswith("dqvi"):
+            checks.append(at_most(f"{data}: {METHODS[method]} leaves sphere or ring by [m]", off, round_off_m))
+        else:
+            name = f"{data}: {METHODS[method]} leaves sphere or ring, in terms of DQVI"
+            checks.append(at_least(name, off / farthest["dqvi"], 100.0))
+    return checks
+
+
+FLIGHTS = {
+    3: (SLOW, "111 at 10 fps"),
+    5: (FAST, "111 at 60 fps"),
+    7: (QUICK, "333 at 60 fps"),
+    9: (LOCKING, "321 at 60 fps, gimbal lock"),
+    11: (LONG, "111 at 60 fps, 3 h"),
+}
+for number, (flown, name) in FLIGHTS.items():
+    run = update_wrapper(partial(project, flown), project)
+    case(f"dqvi/fig{number}", title=f"Normal projection of the trajectory, {name}: {BOTH}")(run)
+    if flown in (SLOW, QUICK):  # the others have more to tell
+        run = update_wrapper(partial(level, flown), level)
+        case(f"dqvi/fig{number + 1}", title=f"Error levels, {name}: {BOTH}")(run)

@@ -1,19 +1,16 @@
 """Figure 13: the cargo is let go, 3 s together, 3 s apart, 60 frames per second. Source: DQVI section V.B."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnc import dual_quaternion, quaternion, spatial
 from gnc.checks import Check, at_least, at_most, close
-from gnc.models.pose_body import PoseBody, PoseState
-from gnc.models.separation import split
+from gnc.models.pose_body import PoseBody, PoseState, split
 from gnc.scenarios.papers.case import Metric, Result, case
 from gnc.scenarios.papers.dqvi.data import BOTH, CARGO_MASS, DATA, MASS, TITLES, UNPHYSICAL, Array, cargo, start, whole
 from gnc.scenarios.papers.dqvi.flights import angle
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Figure
 
 FPS, SECONDS = 60, 3  # before parting, and after
 
@@ -126,7 +123,7 @@ def _momenta(what: str, own_changes: Changes) -> list[Check]:
     ]
 
 
-def draw(figure: "Figure", partings: dict[str, Parting], printed: dict[str, Parting]) -> None:
+def draw(figure: Figure, partings: dict[str, Parting], printed: dict[str, Parting]) -> None:
     """The vectors from the separation point to the two centres of mass, as in the paper, and what is conserved."""
     figure.set_size_inches(15, 8.4)
     upper, lower = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.5, 1.0])[:, 0]
@@ -147,7 +144,7 @@ def draw(figure: "Figure", partings: dict[str, Parting], printed: dict[str, Part
     lower.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
-def _vectors(figure: "Figure", k: int, data: str, parting: Parting) -> None:
+def _vectors(figure: Figure, k: int, data: str, parting: Parting) -> None:
     space = figure.add_subplot(1, 2, k + 1, projection="3d")
     for body, x, colour in ((parting.craft, parting.x_craft, "0.6"), (parting.part, parting.x_cargo, "k")):
         _, point = dual_quaternion.to_pose(x.dq_IB)

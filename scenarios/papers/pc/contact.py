@@ -1,7 +1,5 @@
 """Perfect constraints: free flight, lossless bouncing, friction. The paper is an abstract; checks are the project's."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,12 +7,10 @@ from gnc import noise, quaternion
 from gnc.batch import jacobian
 from gnc.checks import at_least, at_most
 from gnc.integrators import contact, perfect_constraint
-from gnc.integrators.contact_geometry import around, directions, tangents
+from gnc.integrators.contact import around, directions, tangents
 from gnc.models.contact_body import ContactBody, Motion, Plane
 from gnc.scenarios.papers.case import Result, case
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Figure
 
 Array = NDArray[np.float64]
 
@@ -86,7 +82,7 @@ def quaternion_multiplier(q: Array, w: Array) -> float:
     return float(np.linalg.solve(saddle, np.concatenate([-drift, [-p_dot @ p_dot]]))[4])
 
 
-def draw_free(figure: "Figure", t: Array, energy: Array, momentum: Array, T_rot: Array, lam: Array) -> None:
+def draw_free(figure: Figure, t: Array, energy: Array, momentum: Array, T_rot: Array, lam: Array) -> None:
     """Errors over time, and the multiplier over rotational energy."""
     errors, multiplier = figure.subplots(1, 2)
     eps = np.finfo(float).eps
@@ -139,7 +135,7 @@ def bounce(seed: int) -> Result:
     )
 
 
-def draw_bounce(figure: "Figure", t: Array, height: Array, lowest: Array, energy: Array) -> None:
+def draw_bounce(figure: Figure, t: Array, height: Array, lowest: Array, energy: Array) -> None:
     """Height of the first box, and the energy errors of all."""
     above, below = figure.subplots(2, 1, sharex=True)
     above.plot(t, height, "C0", lw=0.9, label="centre of mass")
@@ -238,7 +234,7 @@ def difference(u: Array, expected: Array) -> float:
 
 
 def draw_friction(
-    figure: "Figure", t: Array, energies: list[Array], block: tuple[Array, Array, Array], gains: tuple[Array, Array]
+    figure: Figure, t: Array, energies: list[Array], block: tuple[Array, Array, Array], gains: tuple[Array, Array]
 ) -> None:
     """Energies of the first boxes, their changes, the sliding block, and what impacts gain."""
     (energy, change), (slope, impact) = figure.subplots(2, 2)

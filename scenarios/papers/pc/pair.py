@@ -1,19 +1,15 @@
 """Contact between two free bodies: random encounters of two clusters of balls."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gnc import noise, quaternion
 from gnc.checks import at_least, at_most
 from gnc.integrators.contact import Motion
-from gnc.models.contact_pair import BallBody, ContactPair, PairState
+from gnc.models.contact_body import BallBody, ContactPair, PairState
 from gnc.scenarios.papers.case import Result, case
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Figure
 
 LAWS = ((1.0, 0.0), (0.8, 0.3), (0.5, 0.6), (0.2, 0.0), (0.0, 0.8))  # restitution, friction
 TRIALS, STEPS, H = 100, 120, 0.02

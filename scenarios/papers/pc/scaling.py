@@ -1,17 +1,13 @@
 """The body of seven degrees of freedom with its scaling free: what the perfect constraint holds back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gnc.checks import at_most, within
 from gnc.integrators import perfect_constraint
 from gnc.scenarios.papers.case import Result, case
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gnc.scenarios.plots import Figure
 
 THETA = np.array([[1.0, 0.1, 0.0], [0.1, 2.0, 0.2], [0.0, 0.2, 2.5]])
 P0, NU0, OM0 = np.array([1.1, 0.2, -0.3, 0.1]), -0.4, np.array([0.5, -0.4, 0.8])  # it shrinks at first

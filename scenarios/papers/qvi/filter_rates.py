@@ -6,8 +6,6 @@ has no solution at 0.1 Hz. With that truncation removed (fourth order and subste
 true, and so it does for RK4 with its own transition matrix.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gnc.checks import at_least, at_most

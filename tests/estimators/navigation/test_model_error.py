@@ -7,10 +7,8 @@ from scipy.linalg import solve_continuous_are
 from gnc.draws import Draws
 from gnc.estimators.navigation import model_error
 from gnc.estimators.navigation.attitude import SWIFTEST, slewed_by
-from gnc.models.loads.dipole import DipoleLoad
-from gnc.models.loads.drag import DragLoad
-from gnc.models.loads.torque import TorqueLoad
-from gnc.models.orbits.circular import Circular
+from gnc.models.loads.base import DipoleLoad, DragLoad, TorqueLoad
+from gnc.models.orbits.base import Circular
 from gnc.quaternion import normalize
 from gnc.scenarios.missions.mission import Mission
 

@@ -35,7 +35,7 @@ def test_the_constants_are_those_of_numpys_headers():
 
 
 def test_a_kernel_is_a_gufunc_of_doubles():
-    product(np.ones(4), np.ones(4))
+    product(np.ones((2, 4)), np.ones(4))
     gufunc = product._gufunc
     assert isinstance(gufunc, np.ufunc)
     assert (gufunc.signature, gufunc.types, gufunc.nin, gufunc.nout) == ("(4),(4)->(4)", ["dd->d"], 2, 1)

@@ -59,6 +59,12 @@ def test_few_trials_are_computed_one_by_one_with_the_bits_of_the_gufunc(kernel, 
         assert type(one) is type(many) and one.shape == many.shape and one.tobytes() == many.tobytes()
 
 
+def test_one_trial_of_arrays_with_strides_is_computed_as_one():
+    """Its plain number became an array of one number, and so did all results: an error in the first replay of a log."""
+    kernel = batched("(3),()->(),()")(lambda a, h: (h * (a @ a), h))
+    assert [np.shape(x) for x in kernel._one_by_one((np.arange(6.0)[::2], 2.0))] == [(), ()]
+
+
 def test_two_trials_and_two_leading_axes_are_left_to_the_gufunc():
     v = np.ones(3)
     scaled(v, 1.0)
@@ -167,3 +173,12 @@ def test_where_the_layout_is_another_the_gufunc_computes_all(monkeypatch):
     monkeypatch.setattr(one_trial, "as_function", None)  # no code that reads fields of objects is made
     kernel = batched("(3),()->(3)")(lambda v, s: s * v + 0.25)
     assert kernel(np.ones(3), 2.0).tolist() == [2.25, 2.25, 2.25]
+
+
+def test_lists_and_numbers_are_computed_one_by_one_too(monkeypatch):
+    """A number without leading axes once became an array of one."""
+    monkeypatch.setattr(Kernel, "FEW", 100)
+    kernel = batched("(3),()->()")(lambda v, s: s * (v @ v))
+    assert kernel(np.ones(3), 1.0) == 3.0  # compiles the function of one trial
+    result = kernel([1.0, 2.0, 3.0], 2)
+    assert (type(result), result) == (np.float64, 28.0)

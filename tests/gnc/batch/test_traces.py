@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from gnc import quaternion
-from gnc.batch import Kernel, batched, traces
+from gnc.batch import Kernel, batched, sized, traces
 from gnc.batch.layout import Layout
+from gnc.estimators.attitude_belief import start_kernel
 from gnc.estimators.kalman import grow_kernel
 from gnc.montecarlo import identity
 
@@ -42,7 +43,7 @@ def test_names_tell_uses_sizes_and_files_apart(monkeypatch):
         for use in ("a", "b")
     }
     assert None not in names and len(names) == 8
-    assert traces.name_of(grow_kernel.__wrapped__(3), "a") == traces.name_of(grow_kernel(3), "a")
+    assert traces.name_of(start_kernel.__wrapped__(3), "a") == traces.name_of(start_kernel(3), "a")
     before = traces.name_of(quaternion.mul, "a")
     monkeypatch.setattr(identity, "framework", lambda: {"gnc/quaternion.py": "edited"})
     traces._software.cache_clear()
@@ -59,8 +60,19 @@ def test_kernels_of_users_and_those_that_close_over_other_things_have_no_name():
         return 2.0 * x
 
     assert traces.name_of(own, "a") is None
-    inner = grow_kernel(3).function
+    inner = start_kernel(3).function
     for held in (object(), {"a": 1}, np.array([None]), own, lambda x: x):
         cells = tuple(type(cell)(held) for cell in inner.__closure__)
         other = type(inner)(inner.__code__, inner.__globals__, inner.__name__, None, cells)
         assert traces.name_of(Kernel(other, Layout.parse("(3)->(3)", ("x",))), "a") is None
+
+
+def test_a_family_has_one_kernel_for_each_size():
+    @sized(lambda n, m: f"({n}),({m},{n}),()->({m})")
+    def scaled(x, A, c, *, m):
+        return (float(m) * c) * (A @ x)
+
+    assert scaled(3, 2) is scaled(3, 2) is not scaled(2, 3)
+    x, A = np.arange(15.0).reshape(5, 3), np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0]])
+    np.testing.assert_array_equal(scaled(3, 2)(x, A, 0.25), 0.5 * x @ A.T)
+    assert scaled(3, 2).layout.names == ("x", "A", "c") and scaled(3, 2).__name__ == "scaled"

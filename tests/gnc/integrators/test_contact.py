@@ -7,8 +7,7 @@ import pytest
 
 from gnc import quaternion
 from gnc.integrators import contact, contact_solver, perfect_constraint
-from gnc.integrators.contact import ContactLaw, Motion, Near
-from gnc.integrators.contact_geometry import directions, tangents
+from gnc.integrators.contact import ContactLaw, Motion, Near, directions, tangents
 
 jit = pytest.mark.jit
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")

@@ -7,7 +7,7 @@ from gnc import quaternion
 from gnc.batch import jacobian
 from gnc.errors import InputError
 from gnc.integrators import contact, perfect_constraint
-from gnc.integrators.contact_geometry import Plane, Sphere, Surface, around, directions, tangents
+from gnc.integrators.contact import Plane, Sphere, Surface, around, directions, tangents
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from gnc.integrators import dqvi, pose_runge_kutta
-from gnc.integrators.dqvi_composition import (
+from gnc.integrators.dqvi import (
     MIDDLE,
     OUTER,
-    propagate,
-    propagate_jacobian,
+    chained_step_jacobian,
     step4,
     step4_jacobian,
     substeps,
@@ -33,6 +32,23 @@ from tests.gnc.integrators.pose_cases import (
     pose_error,
     pushed,
 )
+
+
+def propagate(dq_IB, chi_B, wrench_B, M, filler, h, order=4):
+    """Move over h under a wrench that is constant in body axes, in as many substeps as each trial needs."""
+    n = substeps(chi_B, h, order)
+    if order == 2:
+        return dqvi.step.repeat(n, dq_IB, chi_B, wrench_B, M, filler, h / n)
+    return step4(dq_IB, chi_B, wrench_B, M, filler, h / n, n)
+
+
+def propagate_jacobian(dq_IB, chi_B, wrench_B, M, filler, h, order=4):
+    """Return what `propagate` does, and F and G of the whole."""
+    n = substeps(chi_B, h, order)
+    if order == 2:
+        F, G = np.eye(12), np.zeros((12, 6))
+        return chained_step_jacobian.repeat(n, dq_IB, chi_B, F, G, wrench_B, M, filler, h / n)
+    return step4_jacobian(dq_IB, chi_B, wrench_B, M, filler, h / n, n)
 
 
 def test_the_composition_satisfies_the_conditions_of_order_four():

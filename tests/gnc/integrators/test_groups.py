@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gnc.integrators.groups import by_group
+from gnc.integrators.free_drift import by_group
 
 
 def recorder(seen):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnc.integrators.quadrature import gauss_legendre
+from gnc.integrators.euler_top import gauss_legendre
 
 
 @pytest.mark.parametrize("n", [2, 8, 28, 64])

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from gnc import quaternion
 from gnc.batch import batched
 from gnc.integrators import qvi
-from gnc.integrators.qvi_equation import increment, leading_momentum, leading_slope
+from gnc.integrators.qvi import increment, leading_momentum, leading_slope
 from gnc.linalg import array, cross, skew, solve3
 from tests.gnc.integrators.gyrostat import (
     CASES,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gnc.integrators import qvi_increment
-from gnc.integrators.qvi_equation import increment, leading_momentum, leading_slope, trailing_momentum, trailing_slope
+from gnc.integrators.qvi import increment, leading_momentum, leading_slope, trailing_momentum, trailing_slope
 from gnc.lie import hat
 from gnc.quaternion import conj, exp, mul
 from tests.gnc.integrators.gyrostat import NONE, RHO, TAU, W0, J, exact, order

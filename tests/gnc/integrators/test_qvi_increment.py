@@ -5,7 +5,7 @@ import pytest
 
 from gnc.batch import batched, jacobian
 from gnc.integrators import qvi, qvi_increment
-from gnc.integrators.qvi_equation import (
+from gnc.integrators.qvi import (
     increment,
     leading_momentum,
     leading_slope,

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gnc.integrators import qvi
-from gnc.integrators.composition import SUZUKI4, YOSHIDA4, compose, largest_stage
-from gnc.integrators.substeps import angle, count, substepped
+from gnc.integrators.composition import SUZUKI4, YOSHIDA4, angle, compose, count, largest_stage, substepped
 from tests.gnc.integrators.gyrostat import (
     NONE,
     PAPER_J,

@@ -11,10 +11,12 @@ from scipy import stats
 from scipy.io import loadmat
 
 from gnc.errors import InputError
-from gnc.montecarlo import campaign, chunk_size, ensemble
-from gnc.montecarlo.early_stop import EarlyStop
-from gnc.montecarlo.export import export
+from gnc.montecarlo import campaign
+from gnc.montecarlo import campaign as chunk_size
+from gnc.montecarlo import summary as ensemble
+from gnc.montecarlo.campaign import EarlyStop
 from gnc.montecarlo.statistics import wilson
+from gnc.montecarlo.summary import export
 from tests.gnc.montecarlo.flights import CONFIGURATION, STEPS, Coin, Walk
 
 TRIALS = 200

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from gnc.errors import DefectError, InputError, PartError
-from gnc.montecarlo import campaign, identity, parcel
-from gnc.montecarlo.engines import InProcess, LocalProcesses
-from gnc.montecarlo.parcel import Parcel, Reply, answer
+from gnc.montecarlo import campaign, identity
+from gnc.montecarlo import engines as parcel
+from gnc.montecarlo.engines import InProcess, LocalProcesses, Parcel, Reply, answer
 from tests.gnc.montecarlo.flights import CONFIGURATION, Walk
 
 
@@ -146,7 +146,7 @@ def test_a_flight_of_ours_that_cannot_be_repeated_is_a_defect(monkeypatch) -> No
 @pytest.mark.slow
 def test_a_dask_worker_with_an_edited_framework_is_refused(repository, tmp_path) -> None:
     distributed = pytest.importorskip("distributed")
-    from gnc.montecarlo.dask_engine import Dask
+    from gnc.montecarlo.engines import Dask
 
     for room in ("gnc", "tests"):
         shutil.copytree(repository / room, tmp_path / "other" / room, ignore=shutil.ignore_patterns("__pycache__"))

@@ -14,8 +14,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.montecarlo import campaign
-from gnc.montecarlo.dask_engine import Dask
-from gnc.montecarlo.engines import LocalProcesses
+from gnc.montecarlo.engines import Dask, LocalProcesses
 from tests.gnc.montecarlo.flights import CONFIGURATION, AlwaysKillsItsWorker, KillsItsWorker, Walk
 
 TRIALS = 80
@@ -97,7 +96,7 @@ def test_dask_flies_on_the_cluster_of_a_scheduler(reference, tmp_path: Path) -> 
 
 def test_an_address_without_a_scheduler_is_named(tmp_path: Path, monkeypatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("gnc.montecarlo.dask_engine.CONNECT_S", 0.2)
+    monkeypatch.setattr("gnc.montecarlo.engines.CONNECT_S", 0.2)
     with pytest.raises(InputError, match="address: no Dask scheduler answers at 'tcp://127.0.0.1:9'"):
         fly(tmp_path / "run", engine=Dask(address="tcp://127.0.0.1:9"), chunk_size=10)
     assert not (tmp_path / "run").exists()  # the old code left a folder that blocked the next try
@@ -119,8 +118,8 @@ def test_a_scheduler_that_goes_away_leaves_a_campaign_to_resume(reference, tmp_p
 
 def test_a_cluster_whose_workers_all_go_away_is_waited_for_and_left_to_resume(reference, tmp_path, monkeypatch) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("gnc.montecarlo.dask_engine.WAIT_S", 0.2)
-    monkeypatch.setattr("gnc.montecarlo.dask_engine.DESERTED", 3)
+    monkeypatch.setattr("gnc.montecarlo.engines.WAIT_S", 0.2)
+    monkeypatch.setattr("gnc.montecarlo.engines.DESERTED", 3)
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=60) as cluster:
         leave = lambda _: cluster.sync(cluster.workers[0].close) if 0 in cluster.workers else None  # noqa: E731
         with pytest.raises(InputError, match=r"workers: none for 0\.6\d* s; start some, and resume"):

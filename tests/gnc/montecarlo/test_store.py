@@ -16,7 +16,7 @@ import xarray as xr
 
 from gnc.errors import InputError
 from gnc.montecarlo import campaign
-from gnc.montecarlo.manifest import Manifest
+from gnc.montecarlo.identity import Manifest
 from gnc.montecarlo.store import _locked, created, prepare, read_manifest, resumed
 from tests.gnc.montecarlo.flights import CONFIGURATION, Walk
 

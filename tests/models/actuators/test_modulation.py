@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnc.errors import InputError
-from gnc.models.actuators.thrusters import ThrustersPart
+from gnc.models.actuators.plumes import ThrustersPart
 
 CONTROL_S = 1.0
 COMMANDS = np.random.default_rng(4).uniform(-0.2, 1.2, size=(40, 3, 12)) * np.linspace(0.01, 1.0, 12)

@@ -5,10 +5,10 @@ import pytest
 
 from gnc.draws import Draws
 from gnc.errors import InputError
-from gnc.models.actuators.thrusters import ThrustersPart
+from gnc.models.actuators.plumes import ThrustersPart
 from gnc.models.craft.base import Site
 from gnc.models.craft.pose import PosePart
-from gnc.models.environment.sky import FreeSpace
+from gnc.models.environment.table import FreeSpace
 
 ONE = {"positions_m": [(0.0, 0.0, 0.0)], "directions": [(1.0, 0.0, 0.0)], "thrust_N": 10.0}
 

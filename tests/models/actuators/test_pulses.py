@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnc.controllers.thruster_allocation import ThrusterAllocation
-from gnc.models.actuators.thrusters import ThrustersPart
+from gnc.models.actuators.plumes import ThrustersPart
 
 INTERVAL = 0.1
 RNG = np.random.default_rng(3)

@@ -8,9 +8,9 @@ from gnc.config.base import validate
 from gnc.draws import Draws
 from gnc.models.craft.base import Site
 from gnc.models.craft.body import momentum, momentum_gap
-from gnc.models.craft.ports import docked
 from gnc.models.craft.pose import PosePart
-from gnc.models.environment.sky import FreeSpace
+from gnc.models.environment.table import FreeSpace
+from gnc.models.known import docked
 
 WHEELS = {"kind": "reaction-wheels", "torque_limit_Nm": 0.5, "momentum_limit_Nms": 20.0, "start_Nms": 1.0}
 LOADS = {"torque": {"kind": "torque", "size_Nm": 0.01}}

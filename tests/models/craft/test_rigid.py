@@ -9,7 +9,7 @@ from gnc.config.base import validate
 from gnc.draws import Draws
 from gnc.models.craft.base import Site
 from gnc.models.craft.rigid import RigidPart
-from gnc.models.orbits.circular import Circular
+from gnc.models.orbits.base import Circular
 
 H = 0.1
 SKY = Circular().sky(H, 60.0)

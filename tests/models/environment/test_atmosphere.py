@@ -6,7 +6,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.models.environment import Atmosphere
-from gnc.models.environment.atmosphere import altitude_above_ellipsoid
+from gnc.models.environment.disturbances import altitude_above_ellipsoid
 
 RNG = np.random.default_rng(0)
 

@@ -5,7 +5,7 @@ import pytest
 
 from gnc.errors import InputError
 from gnc.models.environment import KeplerOrbit
-from gnc.models.environment.ephemeris import TableOrbit
+from gnc.models.environment.orbit import TableOrbit
 
 ORBIT = KeplerOrbit(a=8000e3, e=0.1, inclination=1.0, raan=0.5, epoch="2025-03-20T09:01:00")
 T = 30.0 * np.arange(40)

@@ -11,7 +11,7 @@ from astropy.time import Time
 from astropy.utils import iers
 
 from gnc.models.environment import EnvironmentTable, Epoch, KeplerOrbit, TleOrbit
-from gnc.models.environment.frames import inertial_to_earth, teme_to_inertial, turn
+from gnc.models.environment.epoch import inertial_to_earth, teme_to_inertial, turn
 
 EPOCHS = [Epoch(f"{year}-0{month}-01") for year in range(2006, 2026) for month in (2, 8)]
 T = 41234.5

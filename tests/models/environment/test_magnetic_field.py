@@ -7,7 +7,7 @@ import pytest
 from gnc.errors import InputError
 from gnc.models.environment import Dipole, Epoch, Igrf
 from gnc.models.environment import magnetic_field as module
-from gnc.models.environment.frames import inertial_to_earth, turn
+from gnc.models.environment.epoch import inertial_to_earth, turn
 from tests.models.environment import spherical_harmonics
 
 RNG = np.random.default_rng(0)

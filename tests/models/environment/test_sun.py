@@ -7,7 +7,7 @@ from astropy.coordinates import get_sun
 from astropy.time import Time
 from astropy.utils import iers
 
-from gnc.models.environment import Epoch, shadow_cone, shadow_cylinder, sun_position
+from gnc.models.environment import Epoch, shadow_cone, sun_position
 from gnc.models.environment.constants import ASTRONOMICAL_UNIT, EARTH_RADIUS, SUN_RADIUS
 
 RNG = np.random.default_rng(0)
@@ -81,19 +81,13 @@ def test_the_cone_hides_as_much_of_the_sun_as_traced_rays_meet_the_earth(radius)
     assert reference.min() == 0.0 and reference.max() == 1.0 and np.any((reference > 0.2) & (reference < 0.8))
 
 
-@pytest.mark.parametrize("shadow", [shadow_cone, shadow_cylinder])
-def test_the_day_side_is_lit_and_behind_the_earth_it_is_dark(shadow):
+def test_the_day_side_is_lit_and_behind_the_earth_it_is_dark():
     around = RNG.normal(size=(2000, 3))
     around *= RNG.uniform(6.5e6, 5e7, (2000, 1)) / np.linalg.norm(around, axis=-1, keepdims=True)
-    value = shadow(around, SUN)
+    value = shadow_cone(around, SUN)
     assert np.all((value >= 0.0) & (value <= 1.0))
     assert np.all(value[around[:, 0] > 0.0] == 0.0)
-    np.testing.assert_array_equal(shadow(np.array([[-7e6, 0.0, 0.0], [7e6, 0.0, 0.0]]), SUN), [1.0, 0.0])
-
-
-def test_the_cylinder_has_the_radius_of_the_earth():
-    inside, outside = ([-7e6, 0.0, EARTH_RADIUS * k] for k in (1 - 1e-12, 1 + 1e-12))
-    np.testing.assert_array_equal(shadow_cylinder(np.array([inside, outside]), SUN), [1.0, 0.0])
+    np.testing.assert_array_equal(shadow_cone(np.array([[-7e6, 0.0, 0.0], [7e6, 0.0, 0.0]]), SUN), [1.0, 0.0])
 
 
 def test_shadow_deepens_steadily_from_the_edge_of_the_penumbra_to_the_umbra():

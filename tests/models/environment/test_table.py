@@ -15,7 +15,6 @@ from gnc.models.environment import (
     KeplerOrbit,
     TleOrbit,
     shadow_cone,
-    shadow_cylinder,
     sun_position,
 )
 
@@ -70,12 +69,11 @@ def test_the_error_of_the_position_falls_with_the_fourth_power_of_the_knots():
     assert np.log2(errors[1] / errors[0]) == pytest.approx(4.0, abs=0.05)
 
 
-@pytest.mark.parametrize(("name", "shadow"), [("cone", shadow_cone), ("cylinder", shadow_cylinder)])
 @pytest.mark.jit
-def test_shadow_is_that_of_the_interpolated_vectors(name, shadow):
-    table = EnvironmentTable.along(ORBIT, 6000.0, Dipole(), shadow=name)
+def test_shadow_is_that_of_the_interpolated_vectors():
+    table = EnvironmentTable.along(ORBIT, 6000.0, Dipole())
     t = np.linspace(0.0, 6000.0, 3001)
-    exact = shadow(ORBIT.at(t).r_I, sun_position(ORBIT.epoch, t))
+    exact = shadow_cone(ORBIT.at(t).r_I, sun_position(ORBIT.epoch, t))
     assert np.abs(table.at(t).shadow - exact).max() < 1e-5
     assert 0.2 < exact.mean() < 0.5
 
@@ -151,7 +149,6 @@ def test_fields_cannot_be_changed(table):
     [
         ({"duration_s": 0.0}, "duration_s: 0 is not positive"),
         ({"knot_s": -1.0}, "knot_s: -1 is not positive"),
-        ({"shadow": "square"}, "shadow: 'square' is unknown; give one of cone, cylinder"),
         ({"t_start": np.inf}, "t_start: inf is not finite"),
         ({"orbit": KeplerOrbit([7e6, 8e6])}, "orbit: a table is made along one orbit"),
         ({"orbit": KeplerOrbit([[7e6]])}, "orbit: a table is made along one orbit"),

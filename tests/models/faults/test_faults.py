@@ -8,10 +8,17 @@ from gnc import quaternion
 from gnc.errors import InputError
 from gnc.models.actuators.reaction_wheels import ReactionWheels, WheelSet
 from gnc.models.actuators.thrusters import Thrusters, ThrusterSet
-from gnc.models.faults.base import FailingSensor
-from gnc.models.faults.commands import FrictionFault, LeakFault, RunawayFault, WeakFault
-from gnc.models.faults.failures import DeadFault, DelayFault, SignFault, StuckFault
-from gnc.models.faults.readings import BiasFault, DriftFault, NoiseFault, OutliersFault, ScaleFault
+from gnc.models.faults.base import BiasFault, DriftFault, FailingSensor, NoiseFault, OutliersFault, ScaleFault
+from gnc.models.faults.commands import (
+    DeadFault,
+    DelayFault,
+    FrictionFault,
+    LeakFault,
+    RunawayFault,
+    SignFault,
+    StuckFault,
+    WeakFault,
+)
 
 N = 4
 BEGIN = np.array([2.0, 3.0, 5.0, 100.0])  # of each trial; the last never fails

@@ -6,13 +6,13 @@ import pytest
 from gnc import quaternion
 from gnc.draws import Draws
 from gnc.errors import InputError
-from gnc.models.actuators.thrusters import ThrustersPart
+from gnc.models.actuators.plumes import ThrustersPart
 from gnc.models.craft.base import Site
 from gnc.models.craft.pose import PosePart, PoseStart
-from gnc.models.environment.sky import FreeSpace
-from gnc.models.orbits.circular import Circular
+from gnc.models.environment.table import FreeSpace
+from gnc.models.orbits.base import Circular
 from gnc.models.sensors import Accelerometer
-from gnc.models.sensors.accelerometer import AccelerometerPart
+from gnc.models.sensors.inertial import AccelerometerPart
 from gnc.scenarios.missions.load import read
 from tests.scenarios.flights import flown, same_bits
 

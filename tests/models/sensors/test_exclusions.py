@@ -6,11 +6,11 @@ import pytest
 from gnc import quaternion
 from gnc.errors import InputError
 from gnc.models.environment import Environment, Epoch
-from gnc.models.environment.sky import Surroundings
 from gnc.models.environment.sun import moon_direction
+from gnc.models.environment.table import Surroundings
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors import CoarseSunSensor, Gyro, Magnetometer, RelativePose, StarTracker
-from gnc.models.sensors.gyro import GyroPart
+from gnc.models.sensors.inertial import GyroPart
 from gnc.models.sensors.interface import Vantage
 from gnc.models.sensors.star_tracker import StarTrackerPart
 from gnc.models.states import AttitudeState

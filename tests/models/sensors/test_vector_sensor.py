@@ -4,7 +4,7 @@ from scipy.spatial.transform import Rotation
 
 from gnc import quaternion
 from gnc.errors import InputError
-from gnc.models.sensors.vector_sensor import VectorSensor
+from gnc.models.sensors.direction import VectorSensor
 from gnc.models.states import AttitudeState
 
 SENSOR = VectorSensor(rate_hz=1.0, r_I=[0.6, 0.0, 0.8], sigma_deg=2.0)
@@ -20,7 +20,7 @@ def test_it_reads_the_vector_in_body_axes_with_noise_in_each_component() -> None
     expected = quaternion.to_scipy(x.q_IB).inv().apply([0.6, 0.0, 0.8]) + np.radians(2.0) * noise
     np.testing.assert_allclose(z, expected, rtol=1e-13, atol=1e-15)
     assert valid.all()
-    np.testing.assert_allclose(SENSOR.predict(x).R, np.radians(2.0) ** 2 * np.eye(3), rtol=1e-14)
+    np.testing.assert_allclose(SENSOR.predict(x).R, np.tile(np.radians(2.0) ** 2 * np.eye(3), (5, 1, 1)), rtol=1e-14)
 
 
 def test_H_is_the_derivative_of_the_reading() -> None:
