@@ -36,7 +36,7 @@ class Belief(NamedTuple):
     rho_B: Array  # (..., 3) that of the wheels, known [kg m^2/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 6 + k, 6 + k) covariance of (a, dP, extras)
-    watch: Array  # (..., 9) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 9) how much the filter doubts itself, see `corrections`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated, or the trial started anew
 

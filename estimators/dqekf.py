@@ -30,14 +30,13 @@ from gnc import check, dual_quaternion, spatial
 from gnc.errors import InputError
 from gnc.estimators import conserved_chart, pose_motion
 from gnc.estimators.augmentation import Augmentation
-from gnc.estimators.corrections import Space
+from gnc.estimators.corrections import Space, watch_size
 from gnc.estimators.extra_states import ExtraState, Inertia
 from gnc.estimators.group_filter import MOST, GroupFilter, Readings, Ways
 from gnc.estimators.kalman import Innovation, propagate_kernel
 from gnc.estimators.pose_belief import PoseBelief, pose_space, propagation_kernel
 from gnc.estimators.pose_motion import deviated, inertia_slope
 from gnc.estimators.process_noise import NO_WRENCH_NOISE, wrench_noise
-from gnc.estimators.recovery import watch_size
 from gnc.models.parameters import store
 from gnc.models.pose_body import PoseState
 from gnc.models.sensors.interface import Prediction

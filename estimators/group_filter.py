@@ -80,7 +80,7 @@ def limits_of(probability: float, m: int, recovery: tuple[float, ...]) -> Array:
 class GroupFilter:
     """Gate and recovery of a filter; what its state is, the methods at the end say.
 
-    Recovery: when refusals that do not contradict other sensors have lasted for `patience_s` (see `recovery`), the
+    Recovery: when refusals that do not contradict other sensors have lasted for `patience_s` (see `corrections`), the
     covariance of all but the extra states is multiplied by `inflation`, but to no more than `widest`, again and again
     until they are let in; `recoveries` of the belief counts that.
     """

@@ -22,9 +22,9 @@ from gnc import check, lie, quaternion
 from gnc.batch import batched, maximum, sized, where
 from gnc.errors import InputError
 from gnc.estimators.augmentation import Augmentation
+from gnc.estimators.corrections import FORGIVEN
 from gnc.estimators.extra_states import SensorBias
 from gnc.estimators.kalman import Innovation, gate, grow_kernel, symmetric_product, update_kernel
-from gnc.estimators.recovery import FORGIVEN
 from gnc.linalg import block, identity, inv3, zeros
 from gnc.models.parameters import between
 from gnc.models.sensors import Gyro, Measurement, Prediction

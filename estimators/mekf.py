@@ -31,13 +31,12 @@ from gnc.estimators import attitude_belief
 from gnc.estimators.attitude_belief import Belief, attitude_space, augmented_kernel, start_kernel, transition_kernel
 from gnc.estimators.augmentation import Augmentation
 from gnc.estimators.conserved_chart import conserved_error, conserved_inertial_error
-from gnc.estimators.corrections import Space
+from gnc.estimators.corrections import Space, watch_size
 from gnc.estimators.extra_states import ExtraState
 from gnc.estimators.group_filter import MOST, GroupFilter, Readings, Ways
 from gnc.estimators.kalman import Innovation
 from gnc.estimators.process_model import FINER, Automatic, ByName, ProcessModel, middle
 from gnc.estimators.process_noise import NOTHING, torque_noise
-from gnc.estimators.recovery import watch_size
 from gnc.integrators.composition import SUZUKI4, count, largest_stage
 from gnc.integrators.table import attitude_method
 from gnc.models import rates

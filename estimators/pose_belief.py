@@ -23,7 +23,7 @@ class PoseBelief(NamedTuple):
     chi_B: Array  # (..., 6) twist [w, v] of the reference point, body axes [rad/s, m/s]
     extras: Array  # (..., k) the extra states, one after the other
     C: Array  # (..., 12 + k, 12 + k) covariance of (dxi, dchi, extras)
-    watch: Array  # (..., 24) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 24) how much the filter doubts itself, see `corrections`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
 

@@ -20,12 +20,11 @@ import numpy as np
 
 from gnc import check, dual_quaternion, lie
 from gnc.batch import batched, where
-from gnc.estimators.corrections import Space
+from gnc.estimators.corrections import Space, watch_size
 from gnc.estimators.group_filter import GroupFilter
 from gnc.estimators.kalman import symmetric_product
 from gnc.estimators.pose_belief import pose_space
 from gnc.estimators.process_noise import GAUSS
-from gnc.estimators.recovery import watch_size
 from gnc.linalg import block, identity, zeros
 from gnc.models.parameters import store
 from gnc.models.sensors.interface import Prediction
@@ -41,7 +40,7 @@ class TwistBelief(NamedTuple):
     chi_B: Array  # (..., 6) the last twist, freed of its bias [rad/s, m/s]
     bias: Array  # (..., 6) of the measured twist
     C: Array  # (..., 12, 12) covariance of (dxi, db)
-    watch: Array  # (..., 24) how much the filter doubts itself, see `recovery`
+    watch: Array  # (..., 24) how much the filter doubts itself, see `corrections`
     idle: Array  # (...) since the last measurement [s]
     recoveries: Array  # (...) how often the covariance was inflated
 

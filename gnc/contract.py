@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import signal
 import sys
 import threading
 import time
@@ -35,6 +36,19 @@ ROUND_OFF = 1e-9  # of the largest element of a covariance
 LEAST_RADIUS_M = 6.3e6  # of an orbit about the Earth
 NO_NUMBER, INFINITE = "NaN", "infinite ones"
 HERE = sys.modules[__name__]
+
+_called: list[str] = []  # users' parts that are being called
+_forks: list[str] = []  # those among them that have forked the process
+
+
+def _end_twin() -> None:
+    """End a process that a part has forked, before it flies on as if it were this one."""
+    if _called:
+        os.kill(os.getpid(), signal.SIGKILL)  # os._exit is not what it was while a part is called
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=lambda: _forks.extend(_called), after_in_child=_end_twin)
 
 
 def _numbers(value: Any, sizes: tuple[int, ...], what: str) -> str:
@@ -282,10 +296,17 @@ class _Guarded:
             return checked(*arguments, **keywords)
 
         def checked(*arguments: Any, **keywords: Any) -> Any:
+            _called.append(part)
+            if len(_called) == 1:
+                _forks.clear()
             try:
                 result = limited(f"{part}.{name}", method, *arguments, **keywords)
             except Overdue:
                 raise PartError(part, name, f"no answer within {LIMIT_S:g} s (GNC_PART_LIMIT_S)") from None
+            finally:
+                _called.pop()
+            if _forks:
+                raise PartError(part, name, "forks the process, which would fly twice; leave that to workers of gnc")
             if sys.modules.get(__name__) is not HERE:
                 raise PartError(part, name, "takes out loaded modules; leave sys.modules")
             wrong = check(result, arguments)

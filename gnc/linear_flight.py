@@ -267,6 +267,7 @@ class LinearFlight:
         return after, slopes, made, of_made
 
     def _run(self, tangent: _Tangent, z: np.ndarray, k: int, count: int, changed: np.ndarray) -> Any:
+        tangent.tick.thorough = self.sigma is None
         ran = tangent.tick.run(z, k, count, changed)
         self.kinks |= tangent.tick.kinks
         return ran

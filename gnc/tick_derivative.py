@@ -20,11 +20,14 @@ from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
+from gnc.errors import InputError
 from gnc.part_slopes import part_slopes
 from gnc.recorded_tick import Noise, Recording, discover
 from gnc.trees import leaves
 
 Slopes = Callable[[Input], np.ndarray | None]
+AHEAD = 1000  # ticks whose inputs are looked up at once
+SEARCHED = 32  # ticks after which the steps of differences are searched for again
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
 
 
@@ -54,7 +57,9 @@ class TangentTick:
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
         self._alike, self._still = alike, still
-        self._first, self._rows = dict[Program, int](), dict[Program, list[Rows | None]]()  # of inputs, by their ticks
+        self._inputs = dict[Program, tuple[int, int, list[Rows | None]]]()  # first tick, end, rows from the first on
+        self._steps = dict[int, tuple[np.ndarray, np.ndarray | None, int]]()  # of differences, by parts in Python
+        self.thorough = True  # whether those steps are searched for in every tick
         self.kinks = False  # whether a part in Python switched within the shortest steps
         cuts = recording.recorder.cuts
         sizes = [cut.returned.size if cut.returned else 0 for cut in cuts]
@@ -112,14 +117,17 @@ class TangentTick:
 
     def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
         made = np.empty((steps, self.directions, program.made))
-        if k < self._first.get(program, k + 1):
-            used, rest = iter(program.used), max(1, self.recording.loop.steps - k)
-            self._first[program] = k
-            self._rows[program] = [row for one in self.recording.clock.sources for row in _quiet(one, k, rest, used)]
-        by = k - self._first[program]
-        program.run(
-            state, [row and row.shifted(by * row.time_step) for row in self._rows[program]], steps, of_steps(made)
-        )
+        first, end, rows = self._inputs.get(program, (k, k, []))
+        if not first <= k <= k + steps <= end:
+            used, first, end = iter(program.used), k, k + max(steps, min(AHEAD, self.recording.loop.steps - k))
+            try:
+                rows = [row for one in self.recording.clock.sources for row in _quiet(one, k, end - k, used)]
+            except InputError:  # of a table that ends before
+                used, end = iter(program.used), k + steps
+                rows = [row for one in self.recording.clock.sources for row in _quiet(one, k, steps, used)]
+            self._inputs[program] = first, end, rows
+        by = k - first
+        program.run(state, [row and row.shifted(by * row.time_step) for row in rows], steps, of_steps(made))
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -136,17 +144,20 @@ class TangentTick:
         middle, moved = call(np.tile(x, (trials, 1))), np.flatnonzero(dx.any(axis=0) & (sizes > 0.0))
         alike = np.array(self._alike)
 
-        def change(places: np.ndarray, relative: float) -> np.ndarray:
-            made = [np.zeros((0, middle.shape[1]))]
-            for some in np.split(moved[places], range(len(alike), len(places), len(alike))):
-                step, rows = relative * np.diag(sizes)[some], alike[: len(some)]
-                up, down = np.tile(x, (trials, 1)), np.tile(x, (trials, 1))
-                up[rows] += step
-                down[rows] -= step
-                made.append(0.5 * (call(up)[rows] - call(down)[rows]))
-            return np.where(np.isfinite(middle[0]), np.concatenate(made), 0.0)
+        def change(places: np.ndarray, relative: np.ndarray) -> np.ndarray:
+            steps, made = relative[:, None] * np.diag(sizes)[moved[places]], [np.zeros((0, middle.shape[1]))]
+            for some in np.split(np.vstack([steps, -steps]), range(len(alike), 2 * len(steps), len(alike))):
+                numbers, rows = np.tile(x, (trials, 1)), alike[: len(some)]
+                numbers[rows] += some
+                made.append(call(numbers)[rows])
+            up, down = np.split(np.concatenate(made), 2)
+            return np.where(np.isfinite(middle[0]), 0.5 * (up - down), 0.0)
 
-        own, kinks = part_slopes(change, len(moved), np.nan_to_num(np.abs(middle[0])))
+        before, known, since = self._steps.get(id(cut), (moved, None, 0))
+        if self.thorough or since % SEARCHED == 0 or not np.array_equal(before, moved):
+            known, since = None, 0
+        own, kinks, known = part_slopes(change, len(moved), np.nan_to_num(np.abs(middle[0])), known)
+        self._steps[id(cut)] = moved, known, since + 1
         self.kinks |= kinks
         rest = 0.0 if self._of_rows is None else self._of_rows(middle)
         return middle[0], rest + (dx[:, moved] / sizes[moved]) @ np.nan_to_num(own)

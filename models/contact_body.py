@@ -1,4 +1,4 @@
-"""A rigid body whose points touch planes and spheres, with restitution and friction."""
+"""Contact with restitution and friction: a body whose points touch surfaces, two bodies that hit each other."""
 
 from __future__ import annotations
 

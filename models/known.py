@@ -1,4 +1,4 @@
-"""What flight software knows when it is built: nominal craft, sensors and actuators as believed, the environment."""
+"""What flight software knows when it is built: nominal craft, sensors and actuators, environment, docking ports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A rigid body that turns and moves, described about any point of it.
-
-Bodies that part and bodies that join, with momentum conserved.
+"""A rigid body that turns and moves, described about any point of it; how bodies part and join.
 
 Parting changes no velocity: both parts keep the pose and the twist of the reference point they shared, and the 6x6
 inertia is divided. Joining is a perfectly inelastic capture: one twist with the momentum of the two.

@@ -1,4 +1,4 @@
-"""A rigid body that turns."""
+"""Rigid bodies that turn, with wheels inside or without."""
 
 from __future__ import annotations
 

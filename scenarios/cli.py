@@ -89,14 +89,9 @@ def _named(incomplete: str) -> list[str]:
     return [name for name in (*builtin(), *map(str, Path().glob("*.toml"))) if name.startswith(incomplete)]
 
 
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME|FILE",
-        help="A built-in mission, a TOML file, or a Python file with a mission in it.",
-        autocompletion=_named,
-    ),
-]
+ABOUT = "A built-in mission, a TOML file, or a Python file with a mission in it."
+MISSION = typer.Argument(metavar="NAME|FILE", help=ABOUT, autocompletion=_named)
+Name = Annotated[str, MISSION]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a field; repeatable.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed [that of the file].")]
 Code = Annotated[
@@ -148,10 +143,7 @@ def _signals(mission: Any, as_json: bool) -> None:
         words = f": {', '.join(signal.labels)}" if signal.labels else ""
         rows.append((name, signal.unit, f"{signal.about}{words}"))
     rows += [(f"t_{name}", "s", f"when {name} happened") for name in mission.events]
-    if as_json:
-        display.tell([dict(zip(header, row, strict=True)) for row in rows])
-    else:
-        display.table(f"signals of {mission.name}; conditions also know t, end and eclipse", header, rows)
+    display.listing(f"signals of {mission.name}; conditions also know t, end and eclipse", header, rows, as_json)
 
 
 @app.command("parts")
@@ -175,10 +167,7 @@ def _parts(
         parts = [(one, name, part) for one in slots for name, part in catalogue.of_slot(one).items()]
         rows = [(one, name, catalogue.about(part)) for one, name, part in parts]
         header, title = ("slot", "kind", "what it is"), "parts"
-    if as_json:
-        display.tell([dict(zip(header, row, strict=True)) for row in rows])
-    else:
-        display.table(title, header, rows)
+    display.listing(title, header, rows, as_json)
 
 
 @app.command("explain")
@@ -194,10 +183,7 @@ def _explain(
 
     header = ("where", f"in {name}", "default", "value", "what it is")
     rows = catalogue.explain(key, read(name))
-    if as_json:
-        display.tell([dict(zip(("where", "here", *header[2:]), row, strict=True)) for row in rows])
-    else:
-        display.table(key, header, rows)
+    display.listing(key, ("where", "here", *header[2:]) if as_json else header, rows, as_json)
 
 
 @app.command("schema")
@@ -306,12 +292,7 @@ def _report(
 
 @app.command("monte-carlo")
 def _monte_carlo(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME|FILE", help="A built-in mission, a TOML file, or a Python file with a mission in it."
-        ),
-    ] = None,
+    name: Annotated[str | None, MISSION] = None,
     settings: Settings = None,
     seed: Seed = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Number of trials [that of the file].")] = None,

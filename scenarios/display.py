@@ -30,6 +30,11 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> N
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+def listing(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], json: bool) -> None:
+    """Print rows as a table, or as JSON by the names of their columns."""
+    tell([dict(zip(header, row, strict=True)) for row in rows]) if json else table(title, header, rows)
+
+
 def as_json(value: Any) -> str:
     """JSON that every parser reads: numbers without a finite value become null."""
     return json.dumps(_plain(value), indent=2, allow_nan=False)

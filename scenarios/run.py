@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from gnc.scenarios.display import as_json, number, table
 from gnc.scenarios.missions import figures
 from gnc.scenarios.missions.dispersal import MANY
 from gnc.scenarios.missions.flight import Flight, beginning
-from gnc.scenarios.missions.mission import Mission
 from gnc.scenarios.plots import save_figure
 
 if TYPE_CHECKING:
@@ -67,19 +67,6 @@ def _comparison(flight: Flight) -> dict[str, Any] | None:
     return {"title": comparison.title, "columns": list(comparison.columns), "rows": rows}
 
 
-@dataclass(frozen=True)
-class _Beginning:
-    """The first records of trials, as `check_repeatable` compares them."""
-
-    mission: Mission
-    seed: int
-    sources: tuple[str, ...]
-
-    def fly(self, trials: np.ndarray) -> dict[str, np.ndarray]:
-        """Fly trials until there are so many records."""
-        return _numbers(beginning(self.mission, self.seed, trials, AGAIN))
-
-
 def _numbers(signals: Signals) -> dict[str, np.ndarray]:
     """Return the numbers of the first trial in the first records."""
     kept = {str(k): x.values[:1, :AGAIN] for k, x in signals.data_vars.items() if x.dims[:2] == ("trial", "time")}
@@ -94,9 +81,10 @@ def chance(flight: Flight) -> list[str]:
     sources, first = own_files(flight.mission), int(flight.recorded["trial"].values[0])
     if not sources:
         return []
+    again: Any = SimpleNamespace(sources=sources)
+    again.fly = lambda trials: _numbers(beginning(flight.mission, flight.seed, trials, AGAIN))
     try:
-        beside = {LOST: np.array([""]), **_numbers(flight.recorded)}
-        check_repeatable(_Beginning(flight.mission, flight.seed, sources), first, beside)
+        check_repeatable(again, first, {LOST: np.array([""]), **_numbers(flight.recorded)})
     except PartError as error:
         return [f"{', '.join(Path(source).name for source in sources)}: {error.message}"]
     return []
@@ -143,7 +131,8 @@ def show(flight: Flight) -> None:
     verdict, mission = flight.verdict, flight.mission
     side_by_side = verdict.comparison
     compared = set() if side_by_side is None else {key for keys in side_by_side.rows.values() for key in keys}
-    rows = [(key, number(value)) for key, value in verdict.metrics.items() if key not in compared]
+    metrics = {key: value for key, value in verdict.metrics.items() if key not in compared}
+    rows = [(key, "no data" if np.isnan(value) else number(value)) for key, value in metrics.items()]
     table(f"{mission.name}: {mission.title}".removesuffix(": "), ("metric", "value"), rows)
     print()
     if side_by_side is not None:

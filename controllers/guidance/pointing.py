@@ -10,10 +10,8 @@ from pydantic import Field, model_validator
 
 from gnc.batch import batched
 from gnc.config import Vector3
-from gnc.controllers import directions
-from gnc.controllers.directions import Target
 from gnc.controllers.guidance.base import GuidancePart, Plan
-from gnc.controllers.pointing import Pointing
+from gnc.controllers.pointing import Pointing, Target, site, towards
 from gnc.controllers.reference import AttitudeReference
 from gnc.errors import InputError
 from gnc.models.known import Known
@@ -35,7 +33,7 @@ class PointingPlan(Plan):
         env = self._sky.at(t)
         if self._site is None:
             return self._pointing.reference(env)
-        return self._pointing.reference(env, directions.towards(env, self._sky.tabulated(self._site, t)))
+        return self._pointing.reference(env, towards(env, self._sky.tabulated(self._site, t)))
 
     def asked(self, word: str, t: Any, estimate: Any) -> Array:
         """Return how high the craft stands over the horizon of the site [deg]."""
@@ -91,4 +89,4 @@ class PointingPart(GuidancePart):
         r_E = erfa.gd2gc(
             WGS84, np.radians(self.longitude_deg or 0.0), np.radians(self.latitude_deg or 0.0), self.altitude_m
         )
-        return directions.site(sky.epoch, sky.h * np.arange(len(sky.rows.density)), r_E)
+        return site(sky.epoch, sky.h * np.arange(len(sky.rows.density)), r_E)

@@ -106,25 +106,6 @@ def batched(layout: str) -> Callable[[Callable[..., Any]], Kernel]:
     return lift
 
 
-def family(layout: Callable[..., str]) -> Callable[[Callable[..., Any]], Callable[..., Kernel]]:
-    """Lift a one-trial function to kernels of many sizes: its first arguments are those of `layout`, told once.
-
-    @family(lambda n: f"({n}),({n},{n})->()")
-    def distance(n, e, C): ...                     distance(3) is the kernel of three numbers, made once
-    """
-
-    def lift(function: Callable[..., Any]) -> Callable[..., Kernel]:
-        @functools.cache
-        def member(*sizes: Any) -> Kernel:
-            names = function.__code__.co_varnames[len(sizes) : function.__code__.co_argcount]
-            one = functools.update_wrapper(functools.partial(function, *sizes), function)
-            return Kernel(one, Layout.parse(layout(*sizes), names))
-
-        return functools.update_wrapper(member, function)
-
-    return lift
-
-
 class Kernel:
     """A one-trial function that, called from Python, broadcasts over leading axes.
 
@@ -134,7 +115,7 @@ class Kernel:
 
     __name__: str
     __qualname__: str
-    FEW: ClassVar[int] = 4000  # trials that are computed one by one before a gufunc is compiled
+    FEW: ClassVar[int] = 1500  # trials that are computed one by one before a gufunc is compiled
 
     def __init__(self, function: Callable[..., Any], layout: Layout):
         """Wrap a function; nothing is traced or compiled before the first call."""
@@ -222,7 +203,7 @@ class Kernel:
     def _one_by_one(self, args: tuple[Any, ...]) -> Any:
         """Compute all trials by the function of one; None where it is not supported."""
         lead, cores = self.leading(args), zip(args, self.layout.ins, strict=True)
-        ins = [np.broadcast_to(np.asarray(a, float), lead + core).copy() for a, core in cores]
+        ins = [np.array(np.broadcast_to(np.asarray(a, float), lead + core), order="C") for a, core in cores]
         outs = [np.empty(lead + core) for core in self.layout.outs]
         for trial in np.ndindex(lead):
             results = self._alone(*(a[trial] for a in ins))

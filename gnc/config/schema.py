@@ -1,4 +1,4 @@
-"""What a field may hold, read off its annotation: for errors, comments and the way along a dotted key."""
+"""What a field may hold, read off its annotation: for errors, comments and dotted keys; vectors and matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values, keys and whole configurations as TOML text that reads back to the same."""
+"""Values, keys and whole configurations as TOML text that reads back to the same; what pydantic finds wrong."""
 
 from __future__ import annotations
 
@@ -135,6 +135,8 @@ def _told(error: ErrorDetails, place: Place, data: dict[str, Any]) -> str:
         case "literal_error":
             words = choices(place.options)
             return f"{setting}: {_choose(error['input'], words) if words else f'give {noun(place.options)}'}{about}"
+        case "finite_number":
+            return f"{setting}: give {noun(place.options).replace('a number', 'a finite number')}{about}"
         case "value_error" | "assertion_error":
             where = setting if not isinstance(error["input"], dict | BaseModel) else key
             return f"{where}: {error['ctx']['error']}{about}" if where else str(error["ctx"]["error"])

@@ -1,4 +1,4 @@
-"""Where chunks of trials fly: in this process, or in several of this machine.
+"""Where chunks of trials fly: in this process, in several of this machine, or on a Dask cluster.
 
 An engine takes chunks (ranges of trial numbers) in order and yields what workers answer as it comes. At most two
 chunks per worker are under way, so that memory does not grow with the campaign. Which engine flies a trial changes no

@@ -1,4 +1,4 @@
-"""What flies a campaign: versions of libraries, and the hash of every source file of the framework and of the user.
+"""What a campaign is, and what flies it: versions of libraries, the hash of every file of framework and user.
 
 A user's files are that of the flight's class and its `sources`, with whatever they import that lies beside them or
 elsewhere outside of installed packages. Data that a part reads when it flies are not known here.

@@ -7,8 +7,7 @@
 - latin-hypercube: each number has exactly one trial in each of `total` equal strata, so a trial's draw depends by
   nature on how many trials the campaign has; chunks and workers change nothing.
 
-Numeric fields of a nested configuration by dotted key: `vehicle.mass_kg`, `sensors[1].sigma_deg`, `vehicle.J[0,1]`.
-
+Numeric fields of a nested configuration go by dotted key: `vehicle.mass_kg`, `sensors[1].sigma_deg`, `vehicle.J[0,1]`.
 Indices at the end pick one element of an array; the rest of the key is the field.
 """
 

@@ -1,4 +1,4 @@
-"""An actuator without inner life: a torque, or a wrench, within limits, with a gain that is off."""
+"""Actuators without inner life, within limits, with a gain that is off: a wrench, and motors in joints."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from gnc.typing import Array
 
 METHOD = "taylor10"  # exact to round-off, and none of those that the filters use
 NONE = np.zeros(3)
-NO_WRENCH = np.zeros(6)
 
 
 class BodyState(NamedTuple):
@@ -61,16 +60,6 @@ def start(dq_IB: Array, chi_B: Array, M: Array, rho_B: Array = NONE, effectors: 
 def drift(q_IB: Array, P_B: Array, J: Array, rho_B: Array, h: Any) -> tuple[Array, Array]:
     """Turn freely over h about the centre of mass."""
     return attitude_method(METHOD).advance(1, q_IB, P_B, NONE, J, rho_B, h)
-
-
-def step(x: BodyState, wrench_B: Array, h: Any) -> BodyState:
-    """Move over h under a wrench about the origin, constant in body axes."""
-    P_B, p_I, impulse_I, work, r_1, J = leave(*x[:4], x.impulse_I, x.work, wrench_B, NO_WRENCH, NONE, x.M, h)
-    q_IB, P_B = drift(x.q_IB, P_B, J, NONE, h)
-    after = arrive(q_IB, P_B, r_1, p_I, impulse_I, work, wrench_B, NO_WRENCH, NONE, x.M, h)
-    P_B, p_I, impulse_I, work, dq_IB, chi_B = after
-    moved = {"q_IB": q_IB, "P_B": P_B, "r_I": r_1, "p_I": p_I, "dq_IB": dq_IB, "chi_B": chi_B}
-    return x._replace(**moved, impulse_I=impulse_I, work=work)
 
 
 @batched("(8),(6),(6,6)->(4),(3),(3),(3)")

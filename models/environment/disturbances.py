@@ -1,4 +1,4 @@
-"""Disturbance torques: gravity gradient and residual dipole.
+"""Disturbances: gravity gradient, residual dipole, drag and solar pressure on flat plates, which cast no shade.
 
 Each source is a frozen dataclass with
 

@@ -1,4 +1,4 @@
-"""Dates: UTC at the door, seconds after an epoch inside, Julian dates for the libraries.
+"""Dates and axes: UTC at the door, seconds after an epoch inside, Julian dates for the libraries.
 
 Frames: I is inertial (GCRS), E fixed to the Earth (ITRS), TEME the frame of two-line elements.
 

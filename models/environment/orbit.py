@@ -1,11 +1,10 @@
-"""Orbits: Kepler's ellipse with the secular drift of J2, and two-line elements.
+"""Orbits: Kepler's ellipse with the secular drift of J2, two-line elements, tables.
 
-Both tell `at(t) -> OrbitState`, t seconds after their epoch, in inertial axes (GCRS).
+All tell `at(t) -> OrbitState`, t seconds after their epoch, in inertial axes (GCRS).
 
-Ephemerides as text: CCSDS attitude and orbit ephemerides (AEM, OEM) in key-value notation, and orbits as tables.
-
-AEM and OEM: `CCSDS_OEM_VERS = ...`, then segments of META_START ... META_STOP and data lines that begin with an epoch;
-of several segments the rows follow each other. Source: CCSDS 504.0-B-2 and 502.0-B-3.
+Tables are CCSDS orbit (and attitude) ephemerides, OEM and AEM, in key-value notation, or CSV: `CCSDS_OEM_VERS = ...`,
+then segments of META_START ... META_STOP and data lines that begin with an epoch; of several segments the rows follow
+each other. Source: CCSDS 504.0-B-2 and 502.0-B-3.
 """
 
 from __future__ import annotations

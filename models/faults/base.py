@@ -1,4 +1,4 @@
-"""What every kind of fault has in a mission's file."""
+"""Faults as parts of a mission; those that change a reading by itself: bias, drift, scale, sign, noise, outliers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of actuators: weak, runaway, leaking, rough.
+"""Faults of actuators: weak, runaway, leaking, rough; of sensors too: dead, stuck, turned in sign, old readings.
 
 Most faults change what an actuator makes of its command, member by member: u' = gain u + held u_0 + level, with u_0 the
 last command before the fault. Friction changes the actuator itself.

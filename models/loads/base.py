@@ -1,4 +1,4 @@
-"""What every kind of load gives a craft."""
+"""Loads as parts of a mission: what turns or pushes a craft because of where it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind of orbit gives a mission."""
+"""Orbits as parts of a mission: by elements, two-line elements or a table, Hill's, free space, or one's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind of sensor has in a mission's file."""
+"""What every kind of sensor has in a mission's file; a sensor of the user's own."""
 
 from __future__ import annotations
 

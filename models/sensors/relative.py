@@ -1,4 +1,4 @@
-"""What sensors share that look from an observer at a target.
+"""Sensors that look from an observer at a target; one that measures its pose.
 
 The state x is the target's (its `dq_IB` is dq_IT), and the environment is the observer's state, with a `dq_IB` of its
 own; None puts the observer at the inertial origin. The sensor sits at dq_BS on the observer and looks along its z axis.

@@ -329,9 +329,9 @@ def _linearity(lincov: Covariance) -> dict[str, float]:
     return index
 
 
-def _one(mission: Mission, seed: int, trial: int) -> LinearResult:
+def _one(mission: Mission, seed: int, trial: int, progress: Progress | None = None) -> LinearResult:
     """Return a flight; derivatives by what is drawn are those of the first."""
-    return linear_covariance(mission, trial, seed, SAMPLES, trial == 0)
+    return linear_covariance(mission, trial, seed, SAMPLES, trial == 0, progress)
 
 
 @contextmanager
@@ -363,13 +363,18 @@ def blaming(job: Callable[..., Any], *arguments: Any) -> Any:
 def covariance(
     mission: Mission, seed: int | None = None, most: int = MOST, workers: int = 2, progress: Progress | None = None
 ) -> Covariance:
-    """Carry covariances along typical flights, as many as it takes until the answer stands, or the most allowed."""
-    seed = mission.run.seed if seed is None else seed
+    """Carry covariances along typical flights, as many as it takes until the answer stands, or the most allowed.
+
+    Whoever looks at the progress sees the ticks of the first flight, in this process, and then flights.
+    """
+    seed, least = mission.run.seed if seed is None else seed, min(most, LEAST)
     with mapping(workers) as mapped:
-        (first,) = mapped(partial(_one, mission, seed), [0])
+        if progress is None:
+            (first,) = mapped(partial(_one, mission, seed), [0])
+        else:
+            first = _one(mission, seed, 0, lambda tick, ticks: progress(tick, least * ticks))
         lincov = Covariance(mission, seed, [first], quiet_trials(mission, first, seed))
         lincov.linearity = _linearity(lincov)
-        least = min(most, LEAST)
         while first.parts and len(lincov.flights) < most:
             known = len(lincov.flights)
             for flight in mapped(
@@ -377,7 +382,7 @@ def covariance(
             ):
                 lincov.flights.append(flight)
                 if progress is not None:
-                    progress(len(lincov.flights), most)
+                    progress(len(lincov.flights), max(least, len(lincov.flights)))
             if lincov.standard_error() <= STANDS:
                 break
     return lincov

@@ -26,7 +26,7 @@ from gnc.typing import Array
 
 STEP = 1e-3  # sigma, of the differences by which parameters and the start depend on what is drawn
 SAMPLES = 4096  # draws of a dispersed field, from which its mean and covariance are taken
-ALIKE = 64  # further trials as the first: so many changes of a part in Python are tried at once
+ALIKE = 192  # further trials as the first: so many changes of a part in Python are tried at once
 
 
 class Quiet(noise.Stream):

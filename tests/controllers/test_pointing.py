@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from gnc import quaternion
-from gnc.controllers import directions
-from gnc.controllers.directions import Direction
-from gnc.controllers.pointing import Pointing
+from gnc.controllers.pointing import Direction, Pointing, site, towards
 from gnc.errors import InputError
 from gnc.models.environment import Environment, KeplerOrbit, sun_position, sun_synchronous_inclination
 from gnc.models.environment.constants import EARTH_J2
@@ -102,8 +100,8 @@ def test_a_site_on_the_ground_is_followed():
 
     def reference(t):
         env = table.at(t)
-        target = directions.site(epoch, t, r_E)
-        return guidance.reference(env, directions.towards(env, target)), target
+        target = site(epoch, t, r_E)
+        return guidance.reference(env, towards(env, target)), target
 
     (r, target), (before, start), (after, end) = reference(t), reference(t - d), reference(t + d)
     assert (end.r_I - start.r_I) / (2 * d) == pytest.approx(target.v_I, rel=1e-6, abs=1e-3)

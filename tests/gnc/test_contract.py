@@ -1,5 +1,7 @@
 """A user's part is held to its contract at every call: it cannot hang the flight or change what others hold."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -125,3 +127,31 @@ def test_what_a_part_of_any_slot_may_not_return_is_an_error_of_it(slot, method, 
 def test_what_it_may_return_is_taken() -> None:
     for (slot, method), value in TAKEN.items():
         assert called(slot, method, value) is value
+
+
+ONCE = """
+import os, sys
+from gnc.contract import guarded
+from gnc.errors import PartError
+
+class Law:
+    def command(self, belief, reference, memory):
+        if not os.path.exists("forked"):
+            open("forked", "w").close()
+            os.fork()
+        return 0.0 * belief, memory
+
+import numpy as np
+try:
+    guarded(Law(), "law", "law.py:Law").command(np.zeros((2, 3)), None, ())
+except PartError as error:
+    print(error, flush=True)
+print("flies on", flush=True)
+"""
+
+
+def test_a_part_that_forks_is_told_and_its_twin_does_not_fly_on(tmp_path):
+    """One that forked at every command had made 5000 processes after thirteen steps."""
+    done = subprocess.run([sys.executable, "-c", ONCE], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    told, *rest = done.stdout.splitlines()
+    assert "law.py:Law.command: forks the process" in told and rest == ["flies on"]

@@ -115,7 +115,24 @@ def test_an_impact_has_the_derivative_of_what_touches_however_nearly(depth):
 
 @pytest.mark.parametrize("width", [1e-3, 1e-5])
 def test_a_gate_beyond_which_nothing_changes_does_not_hide_the_derivative(width):
-    gated = lambda rows, step: np.full((len(rows), 1), 3.0 * step if step < width else 0.0)  # noqa: E731
-    slopes, kinks = part_slopes(gated, 1, np.ones(1))
+    gated = lambda rows, step: np.where(step < width, 3.0 * step, 0.0)[:, None]  # noqa: E731
+    slopes, kinks, _ = part_slopes(gated, 1, np.ones(1))
     np.testing.assert_allclose(slopes, [[3.0]], rtol=1e-7)
     assert not kinks
+
+
+def test_steps_of_the_tick_before_give_the_same_derivative_with_fewer_of_them():
+    """Of sines as quick as 1 and 1000 per size, which take other steps; rounded as a part that is solved to 1e-13."""
+    w, tried, rng = np.array([1.0, 1000.0]), [], np.random.default_rng(0)
+
+    def change(rows, step):
+        tried.append(step)
+        return (np.sin(w[rows] * step) * np.cos(0.3) + 1e-13 * rng.standard_normal(len(rows)))[:, None]
+
+    expected = (w * np.cos(0.3))[:, None]
+    first, _, known = part_slopes(change, 2, np.ones(1))
+    many = len(tried)
+    again, kinks, _ = part_slopes(change, 2, np.ones(1), known)
+    np.testing.assert_allclose(first, expected, rtol=1e-7)
+    np.testing.assert_allclose(again, expected, rtol=1e-7)
+    assert not kinks and len(tried) - many < many and known[1] > known[0]

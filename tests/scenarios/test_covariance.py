@@ -132,9 +132,18 @@ def test_the_derivative_of_a_tick_of_a_mission_is_that_of_finite_differences(nam
     assert np.mean(kinked) < 0.2 and np.count_nonzero(passage.A) > len(columns)
 
 
+SEEN = []  # of progress
+
+
 @pytest.fixture(scope="module")
 def found():
-    return covariance(read("pointing", SHORT), most=2, workers=0)
+    return covariance(read("pointing", SHORT), most=2, workers=0, progress=lambda *at: SEEN.append(at))
+
+
+def test_progress_is_told_from_the_first_ticks_to_the_last_flight(found):
+    shares = [done / total for done, total in SEEN]
+    assert shares == sorted(shares) and shares[0] < 0.01 and shares[-1] == 1.0
+    assert sum(share <= 0.5 for share in shares) > 100  # the first of two flights, tick by tick
 
 
 def test_shares_of_sources_add_up_and_believed_sigmas_are_there(found):

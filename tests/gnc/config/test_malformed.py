@@ -37,9 +37,9 @@ WRONG = [
     # numbers out of range
     ("duration_s = 5600", "duration_s = 0", "duration_s = 0", "give a number > 0"),
     ("duration_s = 5600", "duration_s = -1e3", "duration_s = -1000.0", "give a number > 0"),
-    ("duration_s = 5600", "duration_s = inf", "duration_s = inf", "give a number > 0"),
-    ("duration_s = 5600", "duration_s = nan", "duration_s = nan", "give a number > 0"),
-    ("duration_s = 5600", "duration_s = 1e999", "duration_s = inf", "give a number > 0"),
+    ("duration_s = 5600", "duration_s = inf", "duration_s = inf", "give a finite number > 0"),
+    ("duration_s = 5600", "duration_s = nan", "duration_s = nan", "give a finite number > 0"),
+    ("duration_s = 5600", "duration_s = 1e999", "duration_s = inf", "give a finite number > 0"),
     ("duration_s = 5600", f"duration_s = 1{'0' * 400}", "duration_s = 1000", "give a number > 0"),
     ("rate_hz = 0.2", "rate_hz = 0.2\nsigma_deg = 31", "sensors.magnetometer.sigma_deg = 31", ">= 0 and <= 30"),
     ("rate_hz = 0.2", "rate_hz = -0.2", "sensors.magnetometer.rate_hz = -0.2", "> 0 (Rate of samples [Hz])"),
