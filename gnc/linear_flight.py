@@ -5,10 +5,6 @@
 A passage is a tick at which something is due, or all ticks up to the next such one. Most numbers of a state stay in
 most passages (a filter's covariance between two measurements): only rows that change are told, by the columns that they
 depend on. A symmetric matrix counts by its upper triangle.
-
-A filter's covariance has most of the numbers, and moves what the filter believes by second order only. Where it is
-known how large deviations are (`sigma`), most ticks are differentiated as if covariances did not move, which takes a
-quarter of the time; what is lacking then is taken from a tick before, for as long as it stays alike in units of sigma.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnc.batch.layout import Core
 from gnc.compiled_loop import later
 from gnc.errors import InputError, PartError, blamed
 from gnc.flying import Flying, Moment, State, Waiting
@@ -32,9 +27,6 @@ from gnc.tick_derivative import TangentTick, complete
 from gnc.trees import trials_of
 
 RowSlopes = Callable[[np.ndarray], np.ndarray]
-SAME = 1e-4  # of sigma, per tick: what derivatives by a covariance may have changed since they were taken
-MOST_KEPT = 32  # passages of a kind for which they are kept
-PAUSE = 8  # passages of a kind in which nothing is kept, after they have changed by more
 
 
 class Seen(NamedTuple):
@@ -81,31 +73,11 @@ class _Recorded(NamedTuple):
     changes: np.ndarray
 
 
-@dataclass
-class _Lacking:
-    """What slopes (directions, rows) lack that do not count the motion of covariances, of one kind of passage."""
-
-    slopes: Any = None
-    of_made: Any = None
-    left: int = 0  # for how many passages more it counts
-    most: int = 1
-    rest: int = PAUSE  # passages before it is looked at again
-
-    def renew(self, slopes: np.ndarray, of_made: np.ndarray, change: Callable[[np.ndarray, np.ndarray], float]) -> None:
-        """Take it from a passage; the less it has changed, the longer it counts."""
-        if self.slopes is not None:
-            alike = change(slopes - self.slopes, slopes) <= SAME
-            self.left = min(2 * self.most, MOST_KEPT) if alike else self.most // 2
-            self.most, self.rest = max(self.left, 1), 0 if self.left else PAUSE
-        self.slopes, self.of_made = (slopes, of_made) if self.left or not self.rest else (None, None)
-
-
 class _Tangent(NamedTuple):
     """A tick with derivatives, and where those by state, draws and each noise end."""
 
     tick: TangentTick
     ends: list[int]
-    among: np.ndarray  # which they are of all directions of the tick
     drawn: np.ndarray  # those of what is drawn that parameters of the tick depend on
     noise: tuple[str, ...]
 
@@ -122,7 +94,7 @@ class LinearFlight:
     slopes: RowSlopes
     alike: Sequence[int] = (0,)
     by_all: bool = False  # differentiate by numbers too that neither draws nor noise move
-    sigma: np.ndarray | None = None  # of the n numbers, about; None: all derivatives are those of every tick
+    thorough: bool = True  # whether differences of a part in Python search for their steps in every tick
 
     def __post_init__(self) -> None:
         """Lay out the state."""
@@ -139,32 +111,23 @@ class LinearFlight:
         start = self.slots.pack(flying.state(), flying.waiting())
         self._start, self._start_slopes = start, np.nan_to_num(self.slopes(start)).T
         self._ticks: dict[_Kind, list[_Recorded]] = {}
-        self._tangents: dict[tuple[int, bytes, bool], _Tangent] = {}
-        self._lacking: dict[tuple[int, bytes], _Lacking] = {}
-        self.owner, slow, self._still = self._symmetric()
+        self._tangents: dict[tuple[int, bytes], _Tangent] = {}
+        self.owner = self._symmetric()
         self.numbers = np.flatnonzero(self.owner == np.arange(len(self.owner)))  # places of the n numbers in slots
-        self._slow = slow[self.numbers]
         self._moving = np.any(self._start_slopes[self.numbers] != 0.0, axis=1) | self.by_all
 
-    def _symmetric(self) -> tuple[np.ndarray, np.ndarray, frozenset[Core]]:
-        """Return for every slot which one stands for it, of symmetric matrices the upper triangle.
-
-        Return too which slots are such matrices of the belief, and their cores.
-        """
-        owner, at, still = np.arange(self._start.shape[1]), 0, set[Core]()
-        slow = np.zeros(len(owner), bool)
-        for name, core in zip(self.slots.packing.names(), self.slots.packing.cores, strict=True):
+    def _symmetric(self) -> np.ndarray:
+        """Return for every slot which one stands for it: of symmetric matrices the upper triangle."""
+        owner, at = np.arange(self._start.shape[1]), 0
+        for core in self.slots.packing.cores:
             size = math.prod(core)
             if len(core) == 2 and core[0] == core[1]:
                 index = at + np.arange(size).reshape(core)
                 own = self._start[:, index]
                 if np.array_equal(own, np.swapaxes(own, 1, 2), equal_nan=True):
                     owner[index] = np.minimum(index, index.T)
-                    if name.startswith("belief") and size > 1:
-                        slow[index] = True
-                        still.add(core)
             at += size
-        return owner, slow, frozenset(still)
+        return owner
 
     @property
     def names(self) -> list[str]:
@@ -218,8 +181,9 @@ class LinearFlight:
         count = _longest(recorded.recording, k, end - k)
         columns = recorded.depends[self._moving[recorded.depends]]
         tangent = self._tangent(recorded, columns, due)
-        after, slopes, made, made_slopes = self._differentiated(recorded, columns, tangent, due, z, k, count)
         changed = self.numbers[recorded.changes]
+        after, slopes, made, made_slopes = tangent.tick.run(z, k, count, changed)
+        self.kinks |= tangent.tick.kinks
         A, D, B = self._split(slopes, after[changed], tangent)
         seen = None
         if observed:
@@ -227,50 +191,6 @@ class LinearFlight:
         self._moving[recorded.changes] |= slopes.any(axis=0)
         passage = Passage(k, k + count, z[self.numbers], recorded.changes, columns, A, D, B, seen, waiting)
         return passage, recorded.recording.after, after
-
-    def _differentiated(
-        self, recorded: _Recorded, columns: np.ndarray, whole: _Tangent, due: tuple[bool, ...], z: np.ndarray, k: int,
-        count: int,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-        """Return the numbers after some ticks, slopes of those that change, and the same of what is observed."""
-        changed, sigma = self.numbers[recorded.changes], self.sigma
-        lacking = self._lacking.setdefault((id(recorded.recording), columns.tobytes()), _Lacking())
-        if sigma is None or lacking.rest or not self._slow[columns].any():
-            lacking.rest = max(lacking.rest - 1, 0)
-            return self._run(whole, z, k, count, changed)
-        partial = self._tangent(recorded, columns, due, partly=True)
-        after, some, made, some_made = self._run(partial, z, k, count, changed)
-        if lacking.left:
-            lacking.left -= 1
-            slopes, of_made = lacking.slopes.copy(), lacking.of_made.copy()
-            slopes[partial.among] += some
-            of_made[partial.among] += some_made
-            return after, slopes, made, of_made
-        _, slopes, _, of_made = self._run(whole, z, k, count, changed)
-        less, less_made = slopes.copy(), of_made.copy()
-        less[partial.among] -= some
-        less_made[partial.among] -= some_made
-        by = np.ones(len(slopes))
-        by[: len(columns)] = sigma[columns]
-        slow, at = self._slow[recorded.changes], sigma[recorded.changes]
-
-        def change(new: np.ndarray, all_of_it: np.ndarray) -> float:
-            """Return by how many sigma numbers move otherwise; covariances count by what they move themselves."""
-            scaled = [
-                np.divide(by[:, None] * one, at, where=at > 0.0, out=np.zeros_like(one)) for one in (new, all_of_it)
-            ]
-            of, own = (np.linalg.norm(scaled[0][:, rows], axis=0).max(initial=0.0) for rows in (~slow, slow))
-            moved = np.linalg.norm(scaled[1][: len(columns)][self._slow[columns]][:, ~slow], axis=0).max(initial=0.0)
-            return float(of + own * moved)
-
-        lacking.renew(np.nan_to_num(less), np.nan_to_num(less_made), change)
-        return after, slopes, made, of_made
-
-    def _run(self, tangent: _Tangent, z: np.ndarray, k: int, count: int, changed: np.ndarray) -> Any:
-        tangent.tick.thorough = self.sigma is None
-        ran = tangent.tick.run(z, k, count, changed)
-        self.kinks |= tangent.tick.kinks
-        return ran
 
     def _split(self, slopes: Any, values: Any, tangent: _Tangent) -> tuple[Any, Any, dict[str, Any]]:
         """Divide slopes by what they are with respect to; a number that is NaN does not move."""
@@ -285,23 +205,15 @@ class LinearFlight:
 
     kinks = False  # whether a derivative had no value, at a kink of the nominal flight
 
-    def _tangent(
-        self, recorded: _Recorded, columns: np.ndarray, due: tuple[bool, ...], partly: bool = False
-    ) -> _Tangent:
-        """Return a tick with its derivatives along these columns, what is drawn, and the noise of what is due.
-
-        `partly`: as if covariances did not move.
-        """
-        key = id(recorded.recording), columns.tobytes(), partly
+    def _tangent(self, recorded: _Recorded, columns: np.ndarray, due: tuple[bool, ...]) -> _Tangent:
+        """Return a tick with its derivatives along these columns, what is drawn, and the noise of what is due."""
+        key = id(recorded.recording), columns.tobytes()
         if key in self._tangents:
             return self._tangents[key]
         noise = {
             i.name: i.noise for (i, _), d in zip(self.loop.measured, due, strict=True) if d and i.noise is not None
         }
-        recording, own_columns = recorded.recording, np.ones(len(columns), bool)
-        if partly:
-            own_columns = ~self._slow[columns]
-        columns, n = columns[own_columns], int(own_columns.sum())
+        recording, n = recorded.recording, len(columns)
         own = [one for one in recording.recorder.given if one.trial_step and one.memory is not None]
         moved = {id(one): self.slopes(np.nan_to_num(one.memory.reshape(self.trials, -1))) for one in own}  # type: ignore[union-attr]
         some = np.full(self._start_slopes.shape[1], bool(recording.recorder.cuts))  # a part in Python may hold any
@@ -313,10 +225,9 @@ class LinearFlight:
         seeds = unit[:, :n] @ (self.owner[None, :] == self.numbers[columns][:, None])
         given = {one: unit[:, n : ends[2]] @ slopes[drawn] for one, slopes in moved.items()}
         by_rows = lambda values: unit[:, n : ends[2]] @ self.slopes(values)[drawn]  # noqa: E731
-        still = self._still if partly else frozenset()
-        tick = TangentTick(recording, seeds, lambda one: given.get(id(one)), blocks, by_rows, self.alike, still)
-        among = np.concatenate([own_columns, np.ones(ends[-1] - n, bool)])
-        return self._tangents.setdefault(key, _Tangent(tick, ends, among, drawn, tuple(noise)))
+        tick = TangentTick(recording, seeds, lambda one: given.get(id(one)), blocks, by_rows, self.alike)
+        tick.thorough = self.thorough
+        return self._tangents.setdefault(key, _Tangent(tick, ends, drawn, tuple(noise)))
 
     def _recorded(self, kind: _Kind, z: np.ndarray, k: int) -> _Recorded:
         """Return a recording that holds at a tick."""

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from gnc.batch.layout import Core
 from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
@@ -42,21 +41,19 @@ class TangentTick:
         noise: Mapping[Any, np.ndarray] | None = None,
         of_rows: RowSlopes | None = None,
         alike: Sequence[int] = (0,),
-        still: frozenset[Core] = frozenset(),
     ) -> None:
         """Write the programs.
 
         `seeds` are the slopes (directions, numbers) of the state before the tick; `parameters` gives those of an array
         that the tick was recorded with, or None; `noise` those of a stream; `of_rows` those of what a part in Python
-        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first. Arrays of
-        the cores `still` count as if they did not move.
+        returns, by the parameters that it holds itself; trials `alike` have the parameters of the first.
         """
         if recording.results is None:
             raise TypeError(f"parts cannot be differentiated: {', '.join(recording.opaque)}")
         self.recording, self.directions, self._of_rows = recording, len(seeds), of_rows
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
-        self._alike, self._still = alike, still
+        self._alike = alike
         self._inputs = dict[Program, tuple[int, int, list[Rows | None]]]()  # first tick, end, rows from the first on
         self._steps = dict[int, tuple[np.ndarray, np.ndarray | None, int]]()  # of differences, by parts in Python
         self.thorough = True  # whether those steps are searched for in every tick
@@ -90,7 +87,7 @@ class TangentTick:
                 slopes |= {one.slot + i: new.input() for i in range(one.size)}
         last = stage == len(cuts)
         wanted = [*results[:size], *made] if last else made
-        x, dx = tangent_tape(recorder.tape, wanted, new, values, slopes, self._still)
+        x, dx = tangent_tape(recorder.tape, wanted, new, values, slopes)
         kept = size if last else 0
         before = [] if last else [*(values[i] for i in range(size)), *(slopes[i] for i in range(size))]
         order = [*before, *x[:kept], *dx[:kept], *x[kept:], *dx[kept:]]

@@ -20,7 +20,7 @@ import numpy as np
 from gnc.batch.dual import Dual, level_above
 from gnc.batch.evaluation import constant_value
 from gnc.batch.kernel import Kernel, core_array
-from gnc.batch.layout import Core, Layout
+from gnc.batch.layout import Layout
 from gnc.batch.scalar import Operand, operate
 from gnc.batch.tape import Call, Entry, Tape
 
@@ -94,17 +94,11 @@ class _WithTape(Kernel):
 
 
 def tangent_tape(
-    old: Tape,
-    results: Sequence[int],
-    new: Tape,
-    values: dict[int, Operand],
-    slopes: dict[int, Operand],
-    still: frozenset[Core] = frozenset(),
+    old: Tape, results: Sequence[int], new: Tape, values: dict[int, Operand], slopes: dict[int, Operand]
 ) -> tuple[list[Operand], list[Operand]]:
     """Write a tape and its derivative onto a new one; return the results and their slopes there.
 
-    `values` and `slopes` are those of the old tape's inputs, by slot; an input without slope does not move, nor does an
-    array of a core in `still` that a kernel returns.
+    `values` and `slopes` are those of the old tape's inputs, by slot; an input without slope does not move.
     """
     x: dict[int, Any] = {}  # of each entry; of a call, the list of its results
     dx: dict[int, Any] = {}  # None: it does not move
@@ -117,7 +111,7 @@ def tangent_tape(
         elif entry.op == "part":
             x[index], dx[index] = (y and y[int(entry.constant)] for y in (x[entry.operands[0]], dx[entry.operands[0]]))
         elif entry.op == "call":
-            x[index], dx[index] = _called(old, entry, new, x, dx, still)
+            x[index], dx[index] = _called(old, entry, new, x, dx)
         else:
             x[index] = operate(entry.op, *[x[i] for i in entry.operands])
             moved = [x[i] if dx[i] is None else Dual(x[i], {0: dx[i]}, 1) for i in entry.operands]
@@ -126,16 +120,13 @@ def tangent_tape(
     return [x[i] for i in results], [0.0 if dx[i] is None else dx[i] for i in results]
 
 
-def _called(
-    old: Tape, entry: Entry, new: Tape, x: dict[int, Any], dx: dict[int, Any], still: frozenset[Core]
-) -> tuple[list[Any], Any]:
+def _called(old: Tape, entry: Entry, new: Tape, x: dict[int, Any], dx: dict[int, Any]) -> tuple[list[Any], Any]:
     """Write the call of a kernel, or of its tangent if any argument moves."""
     kernel, repeating, masked = old.calls[int(entry.constant)]
     layout = kernel.layout
     ends = itertools.accumulate(map(math.prod, layout.ins), initial=0)
     parts = [entry.operands[a:b] for a, b in itertools.pairwise(ends)]
-    moves = [core not in still for core in layout.outs for _ in range(math.prod(core))]
-    active = tuple(any(moves) and any(dx[i] is not None for i in part) for part in parts)
+    active = tuple(any(dx[i] is not None for i in part) for part in parts)
     order = _order(kernel, active) if any(active) else [(i, False) for i in range(len(parts))]
     twin = _tangent(kernel, active) if any(active) else kernel
     given = [(0.0 if dx[i] is None else dx[i]) if slope else x[i] for one, slope in order for i in parts[one]]
@@ -144,10 +135,7 @@ def _called(
         Entry("call", tuple(map(new.index, [*given, *rest])), new.call_number(Call(twin, repeating, masked)))
     )
     numbers = new.parts(made, twin.layout.outputs)
-    if not any(active):
-        return numbers, None
-    slopes_of = zip(numbers[layout.outputs :], moves, strict=True)
-    return numbers[: layout.outputs], [one if moved else None for one, moved in slopes_of]
+    return numbers[: layout.outputs], numbers[layout.outputs :] or None
 
 
 def _flat(x: Any) -> list[Operand]:

@@ -146,11 +146,6 @@ class _Spreading:
             self.X += B @ np.vstack([np.zeros((0, self.X.shape[1])), *(w for _, w in own)])
         self._begin()
 
-    def sigma(self) -> Array:
-        """Return the standard deviations of all numbers, what is drawn included."""
-        variances = [np.square(self.S).sum(axis=1), *(np.diagonal(C) for C in self.C.values())]
-        return np.sqrt(np.maximum(np.sum(variances, axis=0), 0.0))
-
 
 def linear_covariance(
     mission: Mission,
@@ -166,6 +161,7 @@ def linear_covariance(
     """
     flight = TypicalFlight(mission, trial, seed, draws)
     linear, plan, loop = flight.linear, flight.plan, flight.prepared.loop
+    linear.thorough = False
     observers, rng = Observers(flight), np.random.default_rng([seed, trial, 25])
     result = LinearResult(trial, plan.theta, dict(plan.parts), np.zeros(0), modes=dict(flight.prepared.modes))
     result.sigma_of = {name: signal.sigma for name, signal in observers.names.items() if signal.sigma}
@@ -179,7 +175,6 @@ def linear_covariance(
         if passage.seen is not None:
             times.append(passage.k * loop.h)
             spread.arrive()
-            linear.sigma = spread.sigma()[: len(S)]
             values = _observed(result, passage, spread, observers, noise)
             if samples:
                 history.record(times[-1], values)

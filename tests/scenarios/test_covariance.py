@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from gnc import linear_flight
 from gnc.errors import InputError
 from gnc.flying import Flying
 from gnc.linear_flight import LinearFlight, Passage
@@ -198,24 +197,6 @@ def test_beliefs_are_found_where_measurements_arrive_and_where_none_does():
     sigma = np.degrees(np.sqrt(np.diagonal(C, axis1=1, axis2=2)[:, :3]))
     told = result.nominal[result.sigma_of["body.knowledge_error_deg"]]
     np.testing.assert_allclose(sigma, told, rtol=1e-9)
-
-
-def test_what_is_kept_of_a_covariances_derivatives_costs_less_than_sampling_shows(monkeypatch):
-    """The error that is allowed, 1e-4 of sigma in a tick, is not to add up to 2e-3 of sigma."""
-    mission, whole = read("pointing", ["run.duration_s=150", *SHORT[1:]]), []
-    run = LinearFlight._run
-    monkeypatch.setattr(
-        LinearFlight, "_run", lambda self, one, *more: whole.append(one.among.all()) or run(self, one, *more)
-    )
-    kept, few = linear_covariance(mission, 0, 0, draws=False), sum(whole)
-    monkeypatch.setattr(linear_flight, "SAME", -1.0)
-    exact = linear_covariance(mission, 0, 0, draws=False)
-    assert few - 150 < 0.6 * (sum(whole) - few - 150)  # 150 are of ticks without a filter
-    for signal in ("sat.pointing_error_deg", "sat.knowledge_error_deg"):
-        a, b = (
-            np.sqrt(sum(np.diagonal(c, axis1=1, axis2=2) for c in one.noise[signal].values())) for one in (kept, exact)
-        )
-        np.testing.assert_allclose(a[2:], b[2:], rtol=2e-3)
 
 
 OWN = """base = "pointing"
