@@ -58,8 +58,9 @@ class ImuFilter:
         from gnc.estimators import imu_kernels
 
         n = len(samples.t)
-        shapes = (4,), (3,), (3,), (k.SHOWN, k.SHOWN), (6,)
-        told = Told(*(np.empty((n, *shape)) for shape in shapes), **_innovations(n))  # type: ignore[arg-type]
+        shapes: list[tuple[int, ...]] = [(4,), (3,), (3,), (k.SHOWN, k.SHOWN), (6,), (), (3,), (3, 3), ()]
+        told = Told(*(np.empty((n, *shape)) for shape in shapes))  # type: ignore[arg-type]
+        told = told._replace(row=np.empty(n, int))
         imu_kernels.run(
             state, self.settings, samples, self.with_field, final, told, empty_trace() if trace is None else trace
         )
@@ -76,10 +77,6 @@ class ImuFilter:
         if self.noise.bias_walk is not None:
             given["q_bias"] = self.noise.bias_walk
         return Settings(**(given | dict(self.constants)))
-
-
-def _innovations(n: int) -> dict[str, Array]:
-    return {"row": np.empty(n, int), "y": np.empty((n, 3)), "S": np.empty((n, 3, 3)), "nis": np.empty(n)}
 
 
 def empty_trace(rows: int = 0) -> Trace:

@@ -21,11 +21,7 @@ SHAPES: tuple[tuple[Kind, float], ...] = (
 )
 DECADES = np.arange(-3.0, 3.5, 0.5)  # of the density about the one by differences
 FINER = np.linspace(-0.375, 0.375, 7)
-PRICE: dict[Kind, float] = {
-    "white": 0.0,
-    "damped": 3.0,
-    "singer": 3.0,
-}  # of a time, by which a model has to be likelier
+PRICE: dict[Kind, float] = {"white": 0.0, "damped": 3.0, "singer": 3.0}  # of a time: so much likelier it has to be
 GATE, MOST_NIS = 0.999, 10.0  # an outlier costs ten times the gate: less, and a small covariance would pay for outliers
 MARGIN = 10.0  # by which the motion is livelier still than in the liveliest stretch
 WARM_UP = 10  # poses before innovations count

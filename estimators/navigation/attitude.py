@@ -130,15 +130,10 @@ def turn_deg(q_from, q_to):
     return quaternion.log(quaternion.mul(quaternion.conj(q_from), q_to)) * (180.0 / np.pi)
 
 
-def sigma3_deg(C: Array) -> Array:
-    """Return the standard deviations (..., 3) of an attitude's covariance [deg]."""
-    return np.degrees(_sigma3(C))
-
-
 @batched("(3,3)->(3)")
-def _sigma3(C):
-    """Return the standard deviations of a covariance."""
-    return array([np.sqrt(C[i, i]) for i in range(3)])
+def sigma3_deg(C):
+    """Return the standard deviations of an attitude's covariance [deg]."""
+    return array([np.sqrt(C[i, i]) for i in range(3)]) * (180.0 / np.pi)
 
 
 STARTS = {  # in words
@@ -265,18 +260,14 @@ def started(
     rho_B = known.rho_B(truth)
     searching = knowledge.source in ("search", "tracker")
     x, C = UNKNOWN if searching else knowledge.belief(known, start, truth, reference)
-    belief = filter_.start(_wide(x, known.trials), C, rho_B=rho_B, **more)
+    wide = AttitudeState(*(np.broadcast_to(part, (known.trials, np.shape(part)[-1])) for part in x))
+    belief = filter_.start(wide, C, rho_B=rho_B, **more)
     covariance = {"q_IB", "P_B", "C", "recoveries"} <= set(dir(belief))
     navigation = kind(filter_, known, covariance=covariance, **how)
     if not searching:
         return navigation, belief
     search = knowledge.search(navigation, start, more)
     return search, search.start(belief, np.broadcast_to(rho_B, (known.trials, 3)))
-
-
-def _wide(x: AttitudeState, trials: int) -> AttitudeState:
-    """Return a state with the axis of trials."""
-    return AttitudeState(np.broadcast_to(x.q_IB, (trials, 4)), np.broadcast_to(x.w_B, (trials, 3)))
 
 
 def _of_vectors(

@@ -25,6 +25,8 @@ from gnc.patience import telling
 if TYPE_CHECKING:
     from gnc.batch.kernel import Kernel
 
+Source = Callable[[Tape, list[int]], str]  # that writes LLVM text
+
 LONG = 5000  # operations
 ORDER = "-pre-RA-sched=source"  # of instructions
 
@@ -74,9 +76,7 @@ def tile_address(call: Call, width: int, asked: frozenset[int]) -> int:
         return _linked(kernel, f"tile {width} {call.repeating} {'' if every else sorted(asked)}", source, width)
 
 
-def _linked(
-    kernel: Kernel, use: str, source: Callable[[Tape, list[int]], str], width: int, looping: bool = False
-) -> int:
+def _linked(kernel: Kernel, use: str, source: Source, width: int, looping: bool = False) -> int:
     """Return the address of a kernel's code; one that calls others has no name, and has been traced."""
     code = _kernel_code(kernel, use, source, looping)
     return _link(code, _symbols(*kernel.tape, width) if "tape" in vars(kernel) else _system())

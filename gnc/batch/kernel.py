@@ -202,16 +202,25 @@ class Kernel:
 
     def _one_by_one(self, args: tuple[Any, ...]) -> Any:
         """Compute all trials by the function of one; None where it is not supported."""
-        lead, cores = self.leading(args), zip(args, self.layout.ins, strict=True)
+
+        def one(trial: tuple[int, ...], ins: list[np.ndarray]) -> Any:
+            results = self._alone(*(a[trial] for a in ins))
+            return results if results is None or len(self.layout.outs) > 1 else (results,)
+
+        return self._each(self.leading(args), args, one)
+
+    def _each(self, lead: tuple[int, ...], args: tuple[Any, ...], one: Callable[..., Any]) -> Any:
+        """Return what a gufunc would: the results that `one` gives of each trial; None as soon as it gives None."""
+        cores = zip(args, self.layout.ins, strict=True)
         ins = [np.array(np.broadcast_to(np.asarray(a, float), lead + core), order="C") for a, core in cores]
         outs = [np.empty(lead + core) for core in self.layout.outs]
         for trial in np.ndindex(lead):
-            results = self._alone(*(a[trial] for a in ins))
-            if results is None:
+            if (results := one(trial, ins)) is None:
                 return None
-            for y, result in zip(outs, results if len(outs) > 1 else (results,), strict=True):
+            for y, result in zip(outs, results, strict=True):
                 y[trial] = result
-        return _together(outs)
+        together = tuple(y if y.ndim else y[()] for y in outs)
+        return together if len(together) > 1 else together[0]
 
     @functools.cached_property
     def _repeating_gufunc(self) -> Callable[..., Any]:
@@ -265,17 +274,14 @@ class Kernel:
         """Compute trial by trial in Python."""
         lead = np.broadcast_shapes(self.leading(args), counts.shape)
         counts = np.broadcast_to(counts, lead)
-        ins = [
-            np.broadcast_to(np.asarray(a, float), lead + core) for a, core in zip(args, self.layout.ins, strict=True)
-        ]
-        outs = [np.empty(lead + core) for core in self.layout.outs]
-        for trial in np.ndindex(lead):
+
+        def one(trial: tuple[int, ...], ins: list[np.ndarray]) -> list[np.ndarray]:
             numbers = [Real(x) for a in ins for x in np.ravel(a[trial])]
             with np.errstate(all="ignore"):  # a lost trial is NaN, not a warning
                 values = self._steps(float(counts[trial]), numbers)
-            for y, core in zip(outs, self.layout.outs, strict=True):
-                y[trial] = np.reshape([next(values) for _ in range(math.prod(core))], core)
-        return _together(outs)
+            return [np.reshape([next(values) for _ in range(math.prod(core))], core) for core in self.layout.outs]
+
+        return self._each(lead, args, one)
 
     def _steps(self, count: float, numbers: list[Operand]) -> Iterator[float]:
         if not 0.0 <= count <= MOST_STEPS:
@@ -294,12 +300,6 @@ class Kernel:
             return self.layout.leading(args)
         except (ValueError, TypeError) as error:
             raise type(error)(f"{self.__name__}: {error}") from None
-
-
-def _together(outs: list[np.ndarray]) -> Any:
-    """Return results as a gufunc does: numbers where there are no axes, one result without a tuple."""
-    results = tuple(y if y.ndim else y[()] for y in outs)
-    return results if len(results) > 1 else results[0]
 
 
 def core_array(flat: Iterator[Operand], core: Core) -> Any:

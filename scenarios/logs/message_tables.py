@@ -189,9 +189,11 @@ def _decoder(encoding: str, schema: Any) -> Callable[[bytes], Any] | None:
     types = get_types_from_msg(text.split("=" * 80)[0], schema.name)
     for part in text.split("=" * 80)[1:]:
         head, _, body = part.strip().partition("\n")
-        name = head.removeprefix("MSG:").strip()
-        types |= get_types_from_msg(body, name if "/msg/" in name else name.replace("/", "/msg/", 1))
+        types |= get_types_from_msg(body, _whole(head.removeprefix("MSG:").strip()))
     store.register(types)
-    return lambda data: store.deserialize_cdr(
-        data, schema.name if "/msg/" in schema.name else schema.name.replace("/", "/msg/", 1)
-    )
+    return lambda data: store.deserialize_cdr(data, _whole(schema.name))
+
+
+def _whole(name: str) -> str:
+    """Return the name of a type with /msg/ in it."""
+    return name if "/msg/" in name else name.replace("/", "/msg/", 1)

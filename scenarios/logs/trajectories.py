@@ -115,11 +115,8 @@ def _ephemeris(kind: str) -> Callable[[Path, Array, int], None]:
 
     def write_(path: Path, estimates: Array, origin_ns: int) -> None:
         ends = _epochs(estimates["t"][[0, -1]].astype(float), origin_ns)
-        lines = [
-            f"CCSDS_{kind}_VERS = {'1.0' if kind == 'AEM' else '2.0'}",
-            f"CREATION_DATE = {ends[1]}",
-            "ORIGINATOR = GNC",
-        ]
+        version = "1.0" if kind == "AEM" else "2.0"
+        lines = [f"CCSDS_{kind}_VERS = {version}", f"CREATION_DATE = {ends[1]}", "ORIGINATOR = GNC"]
         lines += ["", "META_START", *meta, f"START_TIME = {ends[0]}", f"STOP_TIME = {ends[1]}"]
         lines += ["ATTITUDE_TYPE = QUATERNION", "QUATERNION_TYPE = LAST"] if kind == "AEM" else []
         lines += ["META_STOP", *(["", "DATA_START"] if kind == "AEM" else [""])]

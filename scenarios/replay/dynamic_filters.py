@@ -140,10 +140,8 @@ class ByWrench(Dynamic):
     def __init__(self, chosen: filter_config.DqekfFilter, sensors: Mapping[str, Any], common: dict[str, Any]) -> None:
         self._prior: Prior | None = None
         options: dict[str, Any] = {"method": chosen.method, "wrench_psd": np.asarray(chosen.wrench_psd)}
-        options |= {
-            "turn": TURN if chosen.substeps else None,
-            "extras": self._extras(chosen, sensors, "a", "r", "w", "v"),
-        }
+        options["turn"] = TURN if chosen.substeps else None
+        options["extras"] = self._extras(chosen, sensors, "a", "r", "w", "v")
         self.filter = DqEkf.of(chosen.mass, np.array(chosen.r_g), np.array(chosen.J_com), **options, **common)
         self._chart(("dq_IB", "chi_B"), (POSE, vector(6)))
 

@@ -81,12 +81,8 @@ def _chosen(guesses: list[Guess]) -> tuple[str, list[Guess], Truth | None]:
     def better(found: list[Guess]) -> list[Guess]:
         return [guess for guess in found if TRUTH.search(guess["columns"][0]) or TRUTH.search(guess["table"])]
 
-    gyro, force, attitude, position = (
-        of("gyro")[:1],
-        of("accelerometer")[:1],
-        of("attitude"),
-        of("position", "geodetic"),
-    )
+    gyro, force = of("gyro")[:1], of("accelerometer")[:1]
+    attitude, position = of("attitude"), of("position", "geodetic")
     sampled = gyro[0]["rate_hz"] if gyro else math.inf
     true = better(attitude) + [guess for guess in attitude if guess not in better(attitude)]
     often = [guess for guess in position if not guess["rate_hz"] < AIDED * sampled]

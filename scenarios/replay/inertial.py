@@ -163,12 +163,10 @@ def channels(built: Sequence[Channel], inertial: Inertial, rest_sigma: float) ->
     """Return the channels with the sensors of the filter, and that of a body at rest."""
     found = []
     for c in built:
-        env = (
-            (lambda m, c=c: _place(c, m))
-            if inertial.sensors[c.name].kind in ("vector", "direction", "range")
-            else lambda m: None
-        )
-        found.append(dataclasses.replace(c, sensor=inertial.sensors[c.name], surround=env))
+        sensor = inertial.sensors[c.name]
+        refers = sensor.kind in ("vector", "direction", "range")
+        place = (lambda m, c=c: _place(c, m)) if refers else (lambda m: None)
+        found.append(dataclasses.replace(c, sensor=sensor, surround=place))
     if rest_sigma > 0.0:
         sensor = InsSensor(kind="rest", R=variance(rest_sigma))
         found.append(Channel("rest", sensor, Quantity((), 3, lambda z: (z, z)), lambda m: None))

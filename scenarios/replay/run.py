@@ -43,10 +43,8 @@ class Runner:
         trials: int = 1,
     ) -> None:
         self._filter, self._channels, self.streams, self._results = filter_, channels, streams, results
-        self._ticker, self._stepper = (
-            Ticker(channels, streams, log, interval, filter_.sample_size),
-            Stepper(filter_, channels, trials),
-        )
+        self._ticker = Ticker(channels, streams, log, interval, filter_.sample_size)
+        self._stepper = Stepper(filter_, channels, trials)
         self.starter, self._start_t = starter, starter.start.t
         self.belief: Any = None
         self.now, self._gated_from = math.nan, math.inf

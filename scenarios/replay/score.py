@@ -137,10 +137,8 @@ def against_truth(records: Array, truth: Truth, score: Score) -> dict[str, Any]:
         if "C" in names:
             nees = consistency.nees(e, part["C"][:, :size, :size].astype(float))
             sampled.append(nees[::every])
-            nees_sum, inside = (
-                nees_sum + float(np.nansum(nees)),
-                inside + int(((nees >= band[0]) & (nees <= band[1])).sum()),
-            )
+            nees_sum += float(np.nansum(nees))
+            inside += int(((nees >= band[0]) & (nees <= band[1])).sum())
     return _told(squares, rate_square, nees_sum, inside, n) | {
         "times": len(records),
         "with_truth": with_truth,

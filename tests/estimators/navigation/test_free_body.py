@@ -8,7 +8,6 @@ from gnc.draws import Draws
 from gnc.errors import InputError
 from gnc.estimators import pose_motion, standard_mekf
 from gnc.estimators.navigation.dqekf import DqekfPart
-from gnc.models.craft import body
 from gnc.models.craft.base import Site
 from gnc.models.craft.pose import PosePart, PoseStart
 from gnc.models.environment.table import FreeSpace
@@ -65,10 +64,11 @@ def test_a_filter_that_refuses_measurement_after_measurement_begins_anew_with_th
     """A sure belief, 10 deg/s wrong about each axis, is refused five times; its own recovery would keep that rate."""
     navigation, first, target = believed()
     wrong = first.last._replace(chi_B=first.last.chi_B + np.radians(10.0), C=1e-3 * first.last.C)
-    belief = navigation.start(wrong)
+    belief, moving = navigation.start(wrong), PoseBody(target.M)
+    target = PoseState(target.dq_IB, target.chi_B)
     for k in range(5):
         for _ in range(30):
-            target = body.step(target, np.zeros(6), 0.1)
+            target = moving.step(target, np.zeros(6), 0.1)
         belief = navigation.predict(belief, None, None, 3.0 * k, 3.0)
         seen = navigation.sensors["camera"].measure(target, None, np.tile([0.0] * 6 + [5.0, 5.0], (5, 1)))
         belief, made = navigation.update(belief, "camera", Sighting(*seen, OBSERVER), 100.0)

@@ -74,17 +74,19 @@ def test_two_trials_and_two_leading_axes_are_left_to_the_gufunc():
     assert scaled(np.ones((2, 3)), 1.0)[0].shape == (2, 3) and scaled(v[None, None], 1.0)[1].shape == (1, 1)
 
 
-def test_what_it_does_not_take_the_gufunc_computes():
-    v = np.array([1.0, -2.0, 3.0])
-    expected = scaled(v, 2.0)
+@pytest.mark.parametrize("few", [0, 100])
+def test_what_it_does_not_take_is_computed_all_the_same(few, monkeypatch):
+    monkeypatch.setattr(Kernel, "FEW", few)
+    v, fresh = np.array([1.0, -2.0, 3.0]), Kernel(scaled.function, scaled.layout)
+    expected = fresh(v, 2.0)
     others = [[1, -2, 3], v.astype(np.float32), np.repeat(v, 2)[::2], np.asfortranarray(v)[None], v.astype(">f8")]
     for other in others:
-        for x, y in zip(scaled(other, 2), expected, strict=True):
+        for x, y in zip(fresh(other, 2), expected, strict=True):
             np.testing.assert_array_equal(np.squeeze(x), y)
     for factor in (2, np.array(2.0), np.float64(2.0), True + True, np.float32(2.0)):
-        for x, y in zip(scaled(v, factor), expected, strict=True):
+        for x, y in zip(fresh(v, factor), expected, strict=True):
             np.testing.assert_array_equal(x, y)
-    assert scaled._alone(v[:2], 2.0) is None and scaled._alone(v) is None and scaled._alone(v, [2.0]) is None
+    assert fresh._alone(v[:2], 2.0) is None and fresh._alone(v) is None and fresh._alone(v, [2.0]) is None
 
 
 def test_a_test_is_one_where_it_holds_and_zero_where_it_does_not():
