@@ -220,7 +220,7 @@ def _assign(data: Any, candidates: list[Option], path: list[str], value: Any) ->
 
 
 def _refuse_reset(old: Any, candidates: list[Option], key: str, value: Any) -> None:
-    """Refuse a table without a kind in place of a section, other than one of a user's name, if stated fields get lost."""
+    """Refuse a table without a kind in place of a section if stated fields get lost; a named entry may go whole."""
     if isinstance(old, dict) and isinstance(value, dict) and "kind" not in value:
         sections = [getattr(option.type, "model_fields", {}) for option in _narrowed(candidates, old)]
         stated = {k for fields in sections for k in fields if old.get(k) != _as_lists(fields[k].get_default())}
