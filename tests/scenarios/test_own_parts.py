@@ -229,7 +229,7 @@ class Law:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("return np.zeros(3)", "law.py:Law.command: expected (demand, memory), received a ndarray"),
+        ("return np.zeros(3)", "law.py:Law.command: expected (demand, memory), received an array of float64"),
         ("return np.zeros((len(estimate.w_B), 2)), memory", "expected an array (trials, 3 or 6), received shape"),
         ("return np.full_like(estimate.w_B, np.nan), memory", "expected finite numbers, received NaN"),
         ("yield 1", "received a generator"),
