@@ -21,6 +21,7 @@ SLACK = 0.05  # by how much H may be off, over the largest of its three columns:
 TURNS = np.array(
     [[0.0, 0.0, 0.0], [0.1, -0.05, 0.02], [-0.04, 0.03, 0.1]]
 )  # from the start [rad], where H is looked at
+ROWS = [0] * len(TURNS)  # the first trial, so often
 RATE_HZ = 1.0  # of a sensor that says neither rate nor period
 
 
@@ -125,8 +126,7 @@ class OwnSensor(OwnPart, MountedSensorPart):
 
         A column of zeros is left out on purpose; what is off at one attitude alone may be an edge of the field of view.
         """
-        size = 2 * len(x[1])  # of the error
-        x = type(x)(*(np.tile(part, (len(TURNS), 1)) for part in x))
+        size = 2 * x[1].shape[-1]  # of the error
         x = _moved(x, np.pad(TURNS, ((0, 0), (0, size - 3))))
         z, H, _ = sensor.predict(x, env)
         far = [[sensor.residual(sensor.predict(_moved(x, e), env)[0], z) for e in (d, -d)] for d in STEP * np.eye(size)]

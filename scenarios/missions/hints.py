@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gnc.expression import parse
 from gnc.models.sensors.part import SensorPart
-from gnc.scenarios.missions.mission import Mission
+from gnc.scenarios.missions.mission import Mission, Software
 from gnc.typing import Mask
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 OFF = 2.0  # factor by which the mean NIS of a sensor, or a NEES, may be off before it is told
 BUSY = 0.2  # share of the time that actuators may be at a limit before it is told
+BRIEF = 1 / 3  # share of its records at which a mode may have just begun: modes last three commands in the mean
+MANY = 5  # records at least at which one has
 REFUSED = 0.2  # share of its measurements that a sensor may be refused before it is told
 
 
@@ -121,7 +124,22 @@ def _never_entered(mission: Mission, flight: Signals, modes: Mapping[str, Sequen
             software = mission.software[craft]
             never = (name for name in software.modes if not set(software.places[name]) & set(visited))
             hints += [f"{craft}: no trial was ever in mode {name}" for name in never]
+            hints += _chattering(craft, software, flight)
     return hints
+
+
+def _chattering(craft: str, software: Software, flight: Signals) -> list[str]:
+    """Say in how many trials modes last hardly a command; changes by the clock may be in step with the records."""
+    clocks = {"t", "mode_time_s"}
+    quick = [way for way in software.transitions if way.for_s * software.rate_hz < 1.0 / BRIEF]
+    if f"{craft}.mode_time_s" not in flight or all(parse(way.when).names & clocks for way in quick):
+        return []
+    age, t = flight[f"{craft}.mode_time_s"].values, flight["time"].values
+    begun = (age < (1.0 - 1e-9) / software.rate_hz) & (t - age > 0.0)  # not the first mode
+    brief = (begun.mean(axis=1) > BRIEF) & (begun.sum(axis=1) >= MANY)
+    text = "of the records a mode had begun within the last command, in"
+    remedy = "give its transitions a for_s, or a weaker condition to keep"
+    return [f"{craft}: at over {BRIEF:.0%} {text} {brief.sum()} of {len(brief)} trials; {remedy}"] * bool(brief.any())
 
 
 def _run_dry(flight: Signals) -> list[str]:

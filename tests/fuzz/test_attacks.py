@@ -56,8 +56,8 @@ class Law:
         (np.ma.masked_array(np.zeros((2, 3)), mask=True), "an array with masked ones"),
         (np.zeros((3, 3)), r"a row for each trial, received shape \(3, 3\)"),
         (np.zeros((1, 2, 3)), r"a row for each trial, received shape \(1, 2, 3\)"),
-        (np.zeros((2, 3), complex), "received a ndarray"),
-        (np.zeros((2, 3), object), "received a ndarray"),
+        (np.zeros((2, 3), complex), "received an array of complex128"),
+        (np.zeros((2, 3), object), "received an array of object"),
     ],
 )
 def test_arrays_that_are_none_of_numbers_or_not_of_the_trials_are_refused(demand, says):

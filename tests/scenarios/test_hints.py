@@ -82,3 +82,13 @@ def test_a_truth_without_numbers_is_told_with_its_steps_and_a_lower_bound_withou
     verdict = mission.model_copy(update={"requirements": {"least": least}}).fly(2, 1).verdict
     assert not np.isfinite(verdict.checks[-1].value) and verdict.checks[-1].relation == ">="
     assert verdict.hints[0].startswith("sat: steps of truth_step_s = 0.1, or rate_hz = 10 of commands")
+
+
+@pytest.mark.parametrize(("for_s", "told"), [(0, 1), (30, 0)])
+def test_modes_that_alternate_at_every_command_are_told(for_s, told):
+    """Both conditions are true all the time: the mode changes at every command, or every 30 s."""
+    way = f"when = 'rate_deg_s >= 0', for_s = {for_s}"
+    ways = f"[{{from = 'nadir', to = 'other', {way}}}, {{from = 'other', to = 'nadir', {way}}}]"
+    settings = ["software.sat.modes.other={law='none'}", "run.duration_s=120"]
+    verdict = read("pointing", [*settings, f"software.sat.transitions={ways}"]).fly(2).verdict
+    assert sum("a mode had begun within the last command, in 2 of 2 trials" in hint for hint in verdict.hints) == told

@@ -9,6 +9,7 @@ from gnc.controllers.reference import AttitudeReference, PoseReference
 from gnc.estimators.dqekf import DqEkf
 from gnc.estimators.mekf import Mekf
 from gnc.history import Signal
+from gnc.models.sensors import Prediction
 
 
 class Motion(NamedTuple):
@@ -90,12 +91,6 @@ class Tracker:
 
     def residual(self, z, z_predicted):
         return quaternion.log(quaternion.mul(quaternion.conj(z_predicted), z))
-
-
-class Prediction(NamedTuple):
-    z: np.ndarray
-    H: np.ndarray
-    R: np.ndarray
 
 
 class Upright:

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gnc.estimators.kalman import Innovation
+from gnc.models.states import AttitudeState
+
 
 def product(p, q):
     """Hamilton product, scalar first."""
@@ -71,18 +74,6 @@ class Belief(NamedTuple):
     rho_B: np.ndarray
 
 
-class State(NamedTuple):
-    q_IB: np.ndarray
-    w_B: np.ndarray
-
-
-class Innovation(NamedTuple):
-    y: np.ndarray
-    S: np.ndarray
-    nis: np.ndarray
-    used: np.ndarray
-
-
 def turned(q_IB, a_B):
     q = product(q_IB, np.concatenate([np.ones((*a_B.shape[:-1], 1)), 0.5 * a_B], axis=-1))
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
@@ -99,7 +90,7 @@ class Complementary:
         return Belief(np.array(x.q_IB), to_body(conjugate(x.q_IB), momentum), rho_B)
 
     def state(self, belief):
-        return State(belief.q_IB, (to_body(belief.q_IB, belief.H_I) - belief.rho_B) @ self.inverse)
+        return AttitudeState(belief.q_IB, (to_body(belief.q_IB, belief.H_I) - belief.rho_B) @ self.inverse)
 
     def predict(self, belief, tau_B, h, rho_B=None, env=None):
         mean = belief._replace(rho_B=0.5 * (belief.rho_B + rho_B))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.scenarios.own.parts import to_body
+from tests.scenarios.own.parts import HorizonSensor
 
 
 class Vanes:
@@ -45,25 +45,12 @@ class FieldBrake:
         return np.where(np.isfinite(dipole), dipole, 0.0), B
 
 
-class Beacon:
+class Beacon(HorizonSensor):
     """The direction to something that stands still in inertial space, body axes."""
 
-    noise_size, bias_size = 3, 0
-    H_bias = np.zeros((3, 0))
-
     def __init__(self, rate_hz, r_I=(0.0, 0.6, 0.8), sigma_deg=0.5):
-        self.rate_hz, self.r_I, self.sigma = rate_hz, np.array(r_I), np.radians(sigma_deg)
+        super().__init__(sigma_deg)
+        self.rate_hz, self.r_I = rate_hz, np.array(r_I)
 
-    def measure(self, truth, env, noise):
-        z = to_body(truth.q_IB, np.broadcast_to(self.r_I, truth.q_IB[..., 1:].shape)) + self.sigma * noise
-        return z, np.isfinite(z).all(axis=-1)
-
-    def predict(self, x, env):
-        z = to_body(x.q_IB, np.broadcast_to(self.r_I, x.q_IB[..., 1:].shape))
-        H = np.zeros((*z.shape[:-1], 3, 6))
-        H[..., 0, 1], H[..., 0, 2], H[..., 1, 2] = -z[..., 2], z[..., 1], -z[..., 0]
-        H[..., 1, 0], H[..., 2, 0], H[..., 2, 1] = z[..., 2], -z[..., 1], z[..., 0]
-        return z, H, self.sigma**2 * np.eye(3)
-
-    def residual(self, z, z_predicted):
-        return z - z_predicted
+    def _nadir(self, env):
+        return self.r_I
