@@ -159,16 +159,16 @@ def _chunk_size(
 
 MEMORY_BYTES = 2**29  # of one worker
 CHUNK_S = 30.0
-SHARE_S = 120.0  # one after another; a worker with less to do is not worth a second probe
 PROBE = 64  # trials; a campaign with no more for each worker is not worth a probe
+SHARE_S = 120.0  # a share that takes less, flown one by one, is not worth a second probe
 OVERHEAD = 4  # working memory of a flight as a multiple of its results, unless it states its own
 
 
 def choose(flight: Flight, trials: int, workers: int) -> tuple[int, dict[int, Results]]:
     """The size of a chunk, which changes no result, and the results of the trial that was flown alone to find it.
 
-    Trials flown together take no longer than one after another. Where that is too long to settle the size, so many
-    are flown together; what they take longer than one is the time of the others.
+    Trials flown together take no longer than one after another. Where even that is short, only memory limits a chunk;
+    else a second flight, of several trials, tells by how much it is longer what each trial adds.
     """
     share = math.ceil(trials / workers)
     if share <= PROBE:
@@ -179,8 +179,8 @@ def choose(flight: Flight, trials: int, workers: int) -> tuple[int, dict[int, Re
     limit = MEMORY_BYTES / (stated or OVERHEAD * sum(values.nbytes for values in alone.values()))
     if share * alone_s > SHARE_S:
         together_s, _ = _timed(flight, np.arange(PROBE))
-        others_s = together_s - alone_s
-        each_s = others_s / (PROBE - 1) if others_s > 0.0 else together_s / PROBE  # the first flight compiles
+        slower = together_s > alone_s  # else the first flight has compiled
+        each_s = (together_s - alone_s) / (PROBE - 1) if slower else together_s / PROBE
         limit = min(limit, max((CHUNK_S - min(alone_s, together_s)) / each_s, PROBE))
     return balanced(trials, workers, limit), {last: alone}
 
