@@ -37,7 +37,6 @@ from gnc.scenarios.run import CONFIG
 from gnc.scenarios.trials import MissionFlight
 
 if TYPE_CHECKING:
-    from gnc.montecarlo.campaign import Campaign
     from gnc.scenarios.missions.flight_code import FlightCode
 
 TEXT = "~toml"  # whole configuration among its keys, after all others, so that a difference is told by its key

@@ -9,9 +9,9 @@ import numpy as np
 
 from gnc.config.component import own_files
 from gnc.montecarlo.flight import LOST, SUCCESS, Results
-from gnc.montecarlo.sampling import INPUT
+from gnc.montecarlo.sampling import columns
 from gnc.montecarlo.summary import TALLY
-from gnc.scenarios.missions.flight import DRAWN, flat, fly
+from gnc.scenarios.missions.flight import fly
 from gnc.scenarios.missions.mission import Mission
 
 if TYPE_CHECKING:
@@ -42,5 +42,4 @@ class MissionFlight:
         results |= {f"{TALLY}{name}": np.asarray(values, float) for name, values in verdict.tally.items()}
         results[LOST] = np.array([verdict.lost.get(int(trial), "") for trial in trials])
         results[SUCCESS] = np.asarray(verdict.success)
-        drawn = {name.removeprefix(DRAWN): values for name, values in flat(flight.drawn).items()}
-        return results | {f"{INPUT}{name}": np.asarray(values, float) for name, values in drawn.items()}
+        return results | {name: np.asarray(values, float) for name, values in columns(flight.drawn).items()}

@@ -85,7 +85,8 @@ def run(
     metrics of which the lowest value is the worst.
     """
     engine = engine or InProcess()
-    _check_trials(trials)
+    if not 1 <= trials < TRIAL_LIMIT:
+        raise InputError(f"trials: {trials} is not a number of trials; give 1 to {TRIAL_LIMIT - 1}")
     stop = EarlyStop(until_ci, confidence)
     start = time.perf_counter()
     size, alone = _chunk_size(chunk_size, flight, trials, out, resume, engine.workers)
@@ -156,34 +157,30 @@ def _chunk_size(
     return (chunk_size, {}) if chunk_size else choose(flight, trials, workers)
 
 
-def _check_trials(trials: int) -> None:
-    if not 1 <= trials < TRIAL_LIMIT:
-        raise InputError(f"trials: {trials} is not a number of trials; give 1 to {TRIAL_LIMIT - 1}")
-
-
 MEMORY_BYTES = 2**29  # of one worker
 CHUNK_S = 30.0
-SHARE_S = 120.0  # one after another; a worker with less to do is not worth a second probe
 PROBE = 64  # trials; a campaign with no more for each worker is not worth a probe
+SHARE_S = 120.0  # a share that takes less, flown one by one, is not worth a second probe
 OVERHEAD = 4  # working memory of a flight as a multiple of its results, unless it states its own
 
 
 def choose(flight: Flight, trials: int, workers: int) -> tuple[int, dict[int, Results]]:
     """The size of a chunk, which changes no result, and the results of the trial that was flown alone to find it.
 
-    Trials flown together take no longer than one after another. Where that is too long to settle the size, so many
-    are flown together; what they take longer than one is the time of the others.
+    Trials flown together take no longer than one after another. Where even that is short, only memory limits a chunk;
+    else a second flight, of several trials, tells by how much it is longer what each trial adds.
     """
     share = math.ceil(trials / workers)
     if share <= PROBE:
         return share, {}
     last = share - 1  # of the first chunk, if that is a whole share
     alone_s, alone = _timed(flight, np.array([last]))
-    limit = MEMORY_BYTES / _bytes_per_trial(flight, alone)
+    stated = getattr(flight, "bytes_per_trial", None)
+    limit = MEMORY_BYTES / (stated or OVERHEAD * sum(values.nbytes for values in alone.values()))
     if share * alone_s > SHARE_S:
         together_s, _ = _timed(flight, np.arange(PROBE))
-        others_s = together_s - alone_s
-        each_s = others_s / (PROBE - 1) if others_s > 0.0 else together_s / PROBE  # the first flight compiles
+        slower = together_s > alone_s  # else the first flight has compiled
+        each_s = (together_s - alone_s) / (PROBE - 1) if slower else together_s / PROBE
         limit = min(limit, max((CHUNK_S - min(alone_s, together_s)) / each_s, PROBE))
     return balanced(trials, workers, limit), {last: alone}
 
@@ -198,11 +195,6 @@ def _timed(flight: Flight, trials: NDArray[np.int64]) -> tuple[float, Results]:
     start = time.perf_counter()
     results = fly(flight, trials)
     return time.perf_counter() - start, results
-
-
-def _bytes_per_trial(flight: Flight, alone: Results) -> float:
-    stated = getattr(flight, "bytes_per_trial", None)
-    return stated or OVERHEAD * sum(values.nbytes for values in alone.values())
 
 
 LOOK = 100  # trials between looks

@@ -279,11 +279,11 @@ def check_repeatable(flight: Flight, trial: int, beside: Results) -> None:
     if not differing:
         return
     message = f"not repeatable: {differing[0]} of trial {trial} differs when it is flown {how}"
-    own = getattr(flight, "sources", ()) or not type(flight).__module__.startswith("gnc.")
-    if own:
+    files, kind = getattr(flight, "sources", ()), type(flight)
+    if files or not kind.__module__.startswith("gnc."):
         remedy = "draw random numbers from gnc.noise by seed and trial, not from np.random, and keep no state in a part"
-        raise PartError(_part(flight), "fly", f"{message}; {remedy}")
-    raise DefectError(message, type(flight).__module__)
+        raise PartError(", ".join(map(str, files)) or kind.__name__, "fly", f"{message}; {remedy}")
+    raise DefectError(message, kind.__module__)
 
 
 def _check(parcel: Parcel) -> Software:
@@ -304,7 +304,3 @@ def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     if a is None or b is None or a.dtype.kind == "U":  # text has another width beside longer text
         return a is not None and b is not None and a.tolist() == b.tolist()
     return (a.shape, a.tobytes()) == (b.shape, b.tobytes())
-
-
-def _part(flight: Flight) -> str:
-    return ", ".join(str(source) for source in getattr(flight, "sources", ())) or type(flight).__name__

@@ -65,13 +65,13 @@ def draw(
     return fields
 
 
-def columns(fields: Mapping[str, Array]) -> dict[str, Array]:
+def columns(fields: Mapping[str, Array], beginning: str = INPUT) -> dict[str, Array]:
     """Dispersed fields as columns of one number per trial, named `input.KEY`, for a flight to return beside its own."""
     flat = {}
     for field, values in fields.items():
         for index in np.ndindex(values.shape[1:]):
             element = f"[{','.join(map(str, index))}]" if index else ""
-            flat[f"{INPUT}{field}{element}"] = values[(slice(None), *index)]
+            flat[f"{beginning}{field}{element}"] = values[(slice(None), *index)]
     return flat
 
 

@@ -131,8 +131,8 @@ def summarize(
     metrics, inputs = _metrics(ensemble), _columns(ensemble, inputs=True)
     return {
         "trials": ensemble.trials,
-        "lost": lost(ensemble),
-        "success": success(ensemble, confidence),
+        "lost": [{"trial": int(k), "reason": str(ensemble.table[LOST][k])} for k in np.flatnonzero(~ensemble.flown)],
+        "success": _success(ensemble, confidence),
         "metrics": {name: described(values) for name, values in metrics.items()},
         "worst": {k: largest(-values if k in lowest else values) for k, values in metrics.items()},
         "sensitivity": [row._asdict() for row in sensitivities(metrics | _outcomes(ensemble), inputs)],
@@ -143,13 +143,7 @@ def summarize(
     }
 
 
-def lost(ensemble: Ensemble) -> list[dict[str, Any]]:
-    """Lost trials by number, each with its reason."""
-    reasons = ensemble.table[LOST]
-    return [{"trial": int(trial), "reason": str(reasons[trial])} for trial in np.flatnonzero(~ensemble.flown)]
-
-
-def success(ensemble: Ensemble, confidence: float = 0.95) -> dict[str, float] | None:
+def _success(ensemble: Ensemble, confidence: float) -> dict[str, float] | None:
     """The share of successful trials with Wilson's interval, a lost trial being none; None if there is no criterion."""
     if SUCCESS not in ensemble.table:
         return None

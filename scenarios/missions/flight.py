@@ -18,6 +18,7 @@ from gnc.expression import LARGEST, Expression
 from gnc.flying import Record
 from gnc.history import CLOCK, History, Signal
 from gnc.labelled import Table
+from gnc.montecarlo.sampling import columns
 from gnc.scenarios.missions import dispersal
 from gnc.scenarios.missions.build import Prepared, prepare
 from gnc.scenarios.missions.mission import Mission
@@ -69,8 +70,8 @@ class Flight:
     def rows(self) -> Table:
         """What `table` is made of."""
         trial = self.recorded["trial"].values
-        columns = {**self.verdict.per_trial, "success": self.verdict.success, **flat(self.drawn)}
-        data: dict[str, Any] = {name: ("trial", np.asarray(values)) for name, values in columns.items()}
+        numbers = {**self.verdict.per_trial, "success": self.verdict.success, **columns(self.drawn, DRAWN)}
+        data: dict[str, Any] = {name: ("trial", np.asarray(values)) for name, values in numbers.items()}
         data["lost"] = ("trial", np.array([self.verdict.lost.get(int(k), "") for k in trial]))
         return Table(data, {"trial": trial})
 
@@ -118,16 +119,6 @@ class Flight:
         outcome = "met" if self.verdict.ok else "not met"
         n, lost = self.recorded.sizes["trial"], len(self.verdict.lost)
         return f"<Flight of {self.mission.name}: {n} trials, seed {self.seed}, {lost} lost, requirements {outcome}>"
-
-
-def flat(drawn: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what was drawn as columns of one number per trial."""
-    columns = {}
-    for name, values in drawn.items():
-        for index in np.ndindex(values.shape[1:]):
-            element = f"[{','.join(map(str, index))}]" if index else ""
-            columns[f"{DRAWN}{name}{element}"] = values[(slice(None), *index)]
-    return columns
 
 
 def needed(mission: Mission, prepared: Prepared) -> frozenset[str]:

@@ -12,7 +12,6 @@ from scipy.io import loadmat
 
 from gnc.errors import InputError
 from gnc.montecarlo import campaign
-from gnc.montecarlo import campaign as chunk_size
 from gnc.montecarlo import summary as ensemble
 from gnc.montecarlo.campaign import EarlyStop
 from gnc.montecarlo.statistics import wilson
@@ -233,22 +232,22 @@ def test_impossible_numbers_are_refused_and_nothing_is_written(tmp_path: Path, t
     [(10_000, 2, 10_000, 5000), (10_000, 2, 4000, 2500), (10_000, 2, 5000.9, 5000), (7, 2, 0.3, 1), (10, 3, 100, 4)],
 )
 def test_chunks_are_within_the_limit_and_equal_for_every_worker(trials, workers, limit, size) -> None:
-    assert chunk_size.balanced(trials, workers, limit) == size
+    assert campaign.balanced(trials, workers, limit) == size
 
 
 def test_the_chunk_size_respects_memory() -> None:
     class Stating:
-        bytes_per_trial = chunk_size.MEMORY_BYTES // 100
+        bytes_per_trial = campaign.MEMORY_BYTES // 100
 
         def fly(self, trials):
             return {"x": np.ones(len(trials))}
 
     class Large:
         def fly(self, trials):
-            return {"x": np.ones((len(trials), chunk_size.MEMORY_BYTES // 100 // 8 // chunk_size.OVERHEAD))}
+            return {"x": np.ones((len(trials), campaign.MEMORY_BYTES // 100 // 8 // campaign.OVERHEAD))}
 
-    assert chunk_size.choose(Stating(), 10_000, 2)[0] == 100
-    assert 90 <= chunk_size.choose(Large(), 10_000, 2)[0] <= 100
+    assert campaign.choose(Stating(), 10_000, 2)[0] == 100
+    assert 90 <= campaign.choose(Large(), 10_000, 2)[0] <= 100
 
 
 def test_a_small_campaign_is_divided_among_the_workers_without_a_probe() -> None:
@@ -256,24 +255,20 @@ def test_a_small_campaign_is_divided_among_the_workers_without_a_probe() -> None
         def fly(self, trials):
             raise AssertionError
 
-    assert chunk_size.choose(Unflyable(), 100, 2) == (50, {})
+    assert campaign.choose(Unflyable(), 100, 2) == (50, {})
 
 
-@pytest.mark.parametrize("bytes_per_trial", [1, chunk_size.MEMORY_BYTES // 100])
-def test_the_trial_that_tells_the_chunk_size_tells_whether_flights_can_be_repeated(tmp_path, bytes_per_trial) -> None:
-    flights = []
-
-    class Counting(Coin):
+def test_the_trial_that_tells_the_chunk_size_tells_whether_flights_can_be_repeated(tmp_path) -> None:
+    class Counting:
         def fly(self, trials):
             flights.append(trials.tolist())
-            return super().fly(trials)
+            return {"x": trials}
 
-    counting = Counting(seed=1, probability=0.5)
-    object.__setattr__(counting, "bytes_per_trial", bytes_per_trial)
-    campaign.run(counting, {}, 1, 200, tmp_path / "run")
-    whole = [[199], list(range(200))]
-    halves = [[199], list(range(100)), [99], list(range(100, 200))]
-    assert flights == (whole if bytes_per_trial == 1 else halves)
+    flights: list[list[int]] = []
+    campaign.run(Counting(), {}, 1, 200, tmp_path / "whole")
+    Counting.bytes_per_trial = campaign.MEMORY_BYTES // 100
+    campaign.run(Counting(), {}, 1, 200, tmp_path / "halves")  # whose first does not end with the trial flown alone
+    assert flights == [[199], [*range(200)], [199], [*range(100)], [99], [*range(100, 200)]]
 
 
 # Export
