@@ -7,6 +7,8 @@ signal has a unit and a sentence; its parts have names.
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # xarray takes half a second to load
     from xarray import Dataset
 
 CLOCK = "time"
+MEMORY = "/proc/meminfo", "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"  # Linux
 BLOCK = 64  # times that are put into their places together, beside each other in every trial
 PARTS = {
     3: ("xyz", ("x", "y", "z")),
@@ -84,6 +87,13 @@ class _Column:
         self._placed, self._waiting = end, []
 
 
+def room() -> float:
+    """Return how many bytes can be had at most, free or swapped and within a container's limit; infinite if unknown."""
+    texts = [Path(file).read_text("ascii") for file in MEMORY if os.path.isfile(file)]
+    free = 1024.0 * sum(map(int, re.findall(r"(?:MemAvailable|SwapFree): *(\d+) kB", "".join(texts))))
+    return min([float(text) for text in texts if text.strip().isdecimal()] + [free or math.inf])
+
+
 class History:
     """Signals as they come; `times` tells how often those of a clock will, for one large array from the start."""
 
@@ -91,15 +101,27 @@ class History:
         self._signals, self._expected = dict(signals), dict(times)
         self._columns: dict[str, dict[str, _Column]] = defaultdict(dict)
         self._times: dict[str, list[float]] = defaultdict(list)
+        self._room, self._need = room(), 0
 
     def record(self, t: float, values: Mapping[str, Any], clock: str = CLOCK) -> None:
         """Note the values (trials, ...) of some signals at a time."""
         self._times[clock].append(t)
         columns = self._columns[clock]
+        if not columns:
+            self._reserve(clock, values)
         for name, value in values.items():
             if name not in columns:
                 columns[name] = _Column(self._expected.get(clock, 0), self._signals[name].shared)
             columns[name].append(value)
+
+    def _reserve(self, clock: str, values: Mapping[str, Any]) -> None:
+        """Refuse at the first record what no memory can hold at the last one."""
+        times = self._expected.get(clock, 0)
+        self._need += times * sum(np.asarray(value).nbytes for value in values.values())
+        if self._need > self._room:
+            sizes = f"the signals take {self._need / 1e9:.3g} GB or more, {self._room / 1e9:.3g} GB are there"
+            remedy = "record less often (run.record_s), fly fewer trials at once, or gnc monte-carlo, which keeps less"
+            raise InputError(f"memory: {sizes}; {remedy}")
 
     def table(self, trials: Any, **attributes: Any) -> Table:
         """Return all signals (trial, time, parts) with units and labels."""

@@ -10,6 +10,7 @@ part by differences of the part alone, and are exact everywhere else.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,13 +20,11 @@ from gnc.batch.program import Input, Program, Rows, of_all, of_steps
 from gnc.batch.python_parts import Cut, Numbers
 from gnc.batch.tangent import tangent_tape
 from gnc.batch.tape import Tape
-from gnc.errors import InputError
 from gnc.part_slopes import part_slopes
 from gnc.recorded_tick import Noise, Recording, discover
 from gnc.trees import leaves
 
 Slopes = Callable[[Input], np.ndarray | None]
-AHEAD = 1000  # ticks whose inputs are looked up at once
 SEARCHED = 32  # ticks after which the steps of differences are searched for again
 RowSlopes = Callable[[np.ndarray], np.ndarray]  # of numbers (trials, size) of a part that holds parameters
 
@@ -54,7 +53,6 @@ class TangentTick:
         self._seeds, self._state = seeds, np.empty((len(seeds), 2 * seeds.shape[1]))
         self._parameters, self._noise = parameters, noise or {}
         self._alike = alike
-        self._inputs = dict[Program, tuple[int, int, list[Rows | None]]]()  # first tick, end, rows from the first on
         self._steps = dict[int, tuple[np.ndarray, np.ndarray | None, int]]()  # of differences, by parts in Python
         self.thorough = True  # whether those steps are searched for in every tick
         self.kinks = False  # whether a part in Python switched within the shortest steps
@@ -86,8 +84,7 @@ class TangentTick:
                 given.append(Input(new.inputs, one.size, np.ascontiguousarray(slope, float), 8 * one.size))
                 slopes |= {one.slot + i: new.input() for i in range(one.size)}
         last = stage == len(cuts)
-        wanted = [*results[:size], *made] if last else made
-        x, dx = tangent_tape(recorder.tape, wanted, new, values, slopes)
+        x, dx = tangent_tape(recorder.tape, [*results[:size], *made] if last else made, new, values, slopes)
         kept = size if last else 0
         before = [] if last else [*(values[i] for i in range(size)), *(slopes[i] for i in range(size))]
         order = [*before, *x[:kept], *dx[:kept], *x[kept:], *dx[kept:]]
@@ -113,18 +110,9 @@ class TangentTick:
         return state[0, :size].copy(), state.take(size + places, axis=1), *_halves(made)
 
     def _run(self, program: Program, state: np.ndarray, k: int, steps: int) -> np.ndarray:
-        made = np.empty((steps, self.directions, program.made))
-        first, end, rows = self._inputs.get(program, (k, k, []))
-        if not first <= k <= k + steps <= end:
-            used, first, end = iter(program.used), k, k + max(steps, min(AHEAD, self.recording.loop.steps - k))
-            try:
-                rows = [row for one in self.recording.clock.sources for row in _quiet(one, k, end - k, used)]
-            except InputError:  # of a table that ends before
-                used, end = iter(program.used), k + steps
-                rows = [row for one in self.recording.clock.sources for row in _quiet(one, k, steps, used)]
-            self._inputs[program] = first, end, rows
-        by = k - first
-        program.run(state, [row and row.shifted(by * row.time_step) for row in rows], steps, of_steps(made))
+        used, made = iter(program.used), np.empty((steps, self.directions, program.made))
+        rows = [row for source in self.recording.clock.sources for row in _quiet_rows(source, k, steps, used)]
+        program.run(state, rows, steps, of_steps(made))
         return made[-1]
 
     def _called(self, cut: Cut, x: np.ndarray, dx: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -172,13 +160,16 @@ def _halves(made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return made[0, :half], made[:, half:]
 
 
-def _quiet(source: Any, k: int, ticks: int, used: Iterator[bool]) -> list[Rows | None]:
-    """Return the inputs of so many ticks from the k-th on, noise as zeros."""
+def _quiet_rows(source: Any, k: int, steps: int, used: Iterator[bool]) -> list[Rows | None]:
+    """Return the inputs of ticks, noise as zeros."""
     if isinstance(source, Noise):
-        return [
-            of_all(np.broadcast_to(np.zeros(source.stream.size), (ticks, source.stream.size))) if next(used) else None
-        ]
-    return source.rows(k, ticks, used)
+        return [_zeros(steps, source.stream.size) if next(used) else None]
+    return source.rows(k, steps, used)
+
+
+@functools.cache
+def _zeros(steps: int, size: int) -> Rows:
+    return of_all(np.zeros((steps, size)))
 
 
 def _sizes(cut: Cut, x: np.ndarray) -> np.ndarray:

@@ -211,10 +211,25 @@ def _assign(data: Any, candidates: list[Option], path: list[str], value: Any) ->
     if isinstance(data, list) and value is None:
         raise InputError(f"{SOURCE} {'.'.join(path)}: an entry of a list has no default; give a value")
     if isinstance(data, dict):
+        _refuse_reset(data.get(last), within(_narrowed(candidates, data), last), path, value)
         _forget(data, candidates, last, value)
     data[last] = value
     if value is None:
         del data[last]
+
+
+def _refuse_reset(old: Any, candidates: list[Option], path: list[str], value: Any) -> None:
+    """Refuse a table without a kind in place of a section of which it leaves out what was stated."""
+    if isinstance(old, dict) and isinstance(value, dict) and "kind" not in value:
+        fields = {
+            k: f for option in _narrowed(candidates, old) for k, f in getattr(option.type, "model_fields", {}).items()
+        }
+        stated = (k for k in fields.keys() & old.keys() if old[k] != _as_lists(fields[k].get_default()))
+        if lost := sorted(set(stated) - value.keys()):
+            key = ".".join(path)
+            raise InputError(
+                f"{SOURCE} {key}: the table would reset {', '.join(lost)}; set fields alone, as {key}.KEY=VALUE"
+            )
 
 
 def _list_entry(data: Any, part: str, path: list[str]) -> Any:

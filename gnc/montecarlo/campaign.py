@@ -88,11 +88,11 @@ def run(
     _check_trials(trials)
     stop = EarlyStop(until_ci, confidence)
     start = time.perf_counter()
-    size = _chunk_size(chunk_size, flight, trials, out, resume, engine.workers)
+    size, alone = _chunk_size(chunk_size, flight, trials, out, resume, engine.workers)
     manifest = Manifest.of(configuration, seed, trials, size, software(flight))
     with (resumed if resume else created)(out, manifest) as store:
         session = _Session(store, stop, progress)
-        session.fly(flight, engine)
+        session.fly(flight, engine, alone)
         flown_s = time.perf_counter() - start
         store.keep_only([chunk for chunk in store.chunks() if chunk.start < session.needed])
         ensemble = Ensemble(store, session.needed)
@@ -118,14 +118,15 @@ class _Session:
         """How many trials the campaign needs, as far as is known."""
         return self.store.manifest.trials if self.stop.stop is None else self.stop.stop
 
-    def fly(self, flight: Flight, engine: Engine) -> None:
-        """Fly what is missing, until the campaign is complete or may stop."""
+    def fly(self, flight: Flight, engine: Engine, alone: Mapping[int, Results]) -> None:
+        """Fly what is missing, until the campaign is complete or may stop; some trials have flown alone already."""
         for chunk in sorted(self.store.paths, key=lambda chunk: chunk.start):
             self._count(chunk, self.store.read(chunk, [LOST, SUCCESS]))
         missing = [c for c in self.store.chunks() if c not in self.store.paths and c.start < self.needed]
         if not missing:
             return
-        parcel = Parcel(flight, self.store.manifest.software, twice=missing[0][-1])  # the place among others may count
+        twice = missing[0][-1]  # the place among others may count
+        parcel = Parcel(flight, self.store.manifest.software, twice, alone.get(twice))
         with closing(engine.fly(parcel, missing)) as finished:  # type: ignore[type-var]
             for chunk, reply in finished:
                 results = results_of(reply, parcel)
@@ -144,13 +145,15 @@ class _Session:
         self.progress(Progress(self.done, self.store.manifest.trials, self.lost, rate, left))
 
 
-def _chunk_size(chunk_size: int | None, flight: Flight, trials: int, out: Path, resume: bool, workers: int) -> int:
+def _chunk_size(
+    chunk_size: int | None, flight: Flight, trials: int, out: Path, resume: bool, workers: int
+) -> tuple[int, dict[int, Results]]:
     if chunk_size is not None and chunk_size < 1:
         raise InputError(f"chunk_size: {chunk_size} is not a number of trials; give 1 or more")
     if resume:
-        return chunk_size or read_manifest(out).chunk_size
+        return chunk_size or read_manifest(out).chunk_size, {}
     prepare(out)  # before a probe that takes time
-    return chunk_size or choose(flight, trials, workers)
+    return (chunk_size, {}) if chunk_size else choose(flight, trials, workers)
 
 
 def _check_trials(trials: int) -> None:
@@ -160,21 +163,29 @@ def _check_trials(trials: int) -> None:
 
 MEMORY_BYTES = 2**29  # of one worker
 CHUNK_S = 30.0
+SHARE_S = 120.0  # one after another; a worker with less to do is not worth a second probe
 PROBE = 64  # trials; a campaign with no more for each worker is not worth a probe
 OVERHEAD = 4  # working memory of a flight as a multiple of its results, unless it states its own
 
 
-def choose(flight: Flight, trials: int, workers: int) -> int:
-    """The size of a chunk, from two short flights; it changes no result."""
+def choose(flight: Flight, trials: int, workers: int) -> tuple[int, dict[int, Results]]:
+    """The size of a chunk, which changes no result, and the results of the trial that was flown alone to find it.
+
+    Trials flown together take no longer than one after another. Where that is too long to settle the size, so many
+    are flown together; what they take longer than one is the time of the others.
+    """
     share = math.ceil(trials / workers)
     if share <= PROBE:
-        return share
-    fly(flight, np.arange(1))  # compiles, tabulates
-    alone_s, _ = _timed(flight, 1)
-    together_s, results = _timed(flight, PROBE)
-    each_s = max((together_s - alone_s) / (PROBE - 1), 1e-9)
-    by_time = max((CHUNK_S - alone_s) / each_s, PROBE)
-    return balanced(trials, workers, min(by_time, MEMORY_BYTES / _bytes_per_trial(flight, results)))
+        return share, {}
+    last = share - 1  # of the first chunk, if that is a whole share
+    alone_s, alone = _timed(flight, np.array([last]))
+    limit = MEMORY_BYTES / _bytes_per_trial(flight, alone)
+    if share * alone_s > SHARE_S:
+        together_s, _ = _timed(flight, np.arange(PROBE))
+        others_s = together_s - alone_s
+        each_s = others_s / (PROBE - 1) if others_s > 0.0 else together_s / PROBE  # the first flight compiles
+        limit = min(limit, max((CHUNK_S - min(alone_s, together_s)) / each_s, PROBE))
+    return balanced(trials, workers, limit), {last: alone}
 
 
 def balanced(trials: int, workers: int, limit: float) -> int:
@@ -183,15 +194,15 @@ def balanced(trials: int, workers: int, limit: float) -> int:
     return math.ceil(trials / (workers * rounds))
 
 
-def _timed(flight: Flight, n: int) -> tuple[float, Results]:
+def _timed(flight: Flight, trials: NDArray[np.int64]) -> tuple[float, Results]:
     start = time.perf_counter()
-    results = fly(flight, np.arange(n))
+    results = fly(flight, trials)
     return time.perf_counter() - start, results
 
 
-def _bytes_per_trial(flight: Flight, results: Results) -> float:
+def _bytes_per_trial(flight: Flight, alone: Results) -> float:
     stated = getattr(flight, "bytes_per_trial", None)
-    return stated or OVERHEAD * sum(values.nbytes for values in results.values()) / PROBE
+    return stated or OVERHEAD * sum(values.nbytes for values in alone.values())
 
 
 LOOK = 100  # trials between looks

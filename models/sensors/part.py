@@ -7,13 +7,20 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from gnc import check
+from gnc import check, dual_quaternion, quaternion
 from gnc.config import NonNegative, Positive, Quaternion
+from gnc.contract import source_name
 from gnc.draws import Draws
-from gnc.errors import InputError
+from gnc.errors import InputError, PartError
+from gnc.models.sensors.interface import has_pose
 from gnc.parts import OwnPart, Part
 
 ALIGNED = (1.0, 0.0, 0.0, 0.0)
+STEP = 1e-4  # of a difference
+SLACK = 0.05  # by how much H may be off, over the largest of its three columns: who leaves small terms out may
+TURNS = np.array(
+    [[0.0, 0.0, 0.0], [0.1, -0.05, 0.02], [-0.04, 0.03, 0.1]]
+)  # from the start [rad], where H is looked at
 RATE_HZ = 1.0  # of a sensor that says neither rate nor period
 
 
@@ -112,3 +119,31 @@ class OwnSensor(OwnPart, MountedSensorPart):
     def belief(self) -> Any:
         """Return the sensor as flight software knows it: the same class."""
         return self.made(rate_hz=self.rate, q_BS=self.q_BS, draws=None, trials=1)
+
+    def refuse_slope(self, sensor: Any, x: Any, env: Any) -> None:
+        """Refuse an H that is no derivative of predict by the error of x, at the start of a trial and turned from it.
+
+        A column of zeros is left out on purpose; what is off at one attitude alone may be an edge of the field of view.
+        """
+        size = 2 * len(x[1])  # of the error
+        x = type(x)(*(np.tile(part, (len(TURNS), 1)) for part in x))
+        x = _moved(x, np.pad(TURNS, ((0, 0), (0, size - 3))))
+        z, H, _ = sensor.predict(x, env)
+        far = [[sensor.residual(sensor.predict(_moved(x, e), env)[0], z) for e in (d, -d)] for d in STEP * np.eye(size)]
+        D = np.stack([(up - down) / (2.0 * STEP) for up, down in far], axis=-1)
+        H = np.broadcast_to(H, (*D.shape[:-1], np.shape(H)[-1]))
+        for j in np.flatnonzero(np.any(H, axis=(0, 1))[:size]):
+            three = slice(j - j % 3, j - j % 3 + 3)
+            largest = np.maximum(np.abs(H[..., three]), np.abs(D[..., three])).max(axis=(1, 2))
+            off = np.abs(H[..., j] - D[..., j])
+            if (off.max(axis=1) > SLACK * largest).all():
+                i = int(np.argmax(off[0]))
+                wrong = f"H[{i}, {j}] is {H[0, i, j]:.4g} at the start, the slope of predict there {D[0, i, j]:.4g}"
+                raise PartError(source_name(self.component.source), "predict", f"{wrong}; errors turn q to q exp(a/2)")
+
+
+def _moved(x: Any, error: Any) -> Any:
+    """Return the state with an error, (a, dw) or (dxi, dchi)."""
+    n = 6 if has_pose(x) else 3
+    turned = dual_quaternion if has_pose(x) else quaternion
+    return type(x)(turned.mul(x[0], turned.exp(error[..., :n] + 0.0 * x[1])), x[1] + error[..., n:])

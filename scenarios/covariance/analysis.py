@@ -270,24 +270,25 @@ class Covariance:
         return {name: 100.0 * value / total if total > 0.0 else 0.0 for name, value in parts.items()}
 
     def standard_error(self) -> float:
-        """Return the largest relative error of a sigma over a window: of flights, by leaving one out, and of trials.
+        """Return the largest relative error of a sigma over a window."""
+        return max((float(self.errors_over(*one).max()) for one in self.errors), default=0.0)
 
-        Few flights may be alike by chance: their spread counts as that of Student's distribution.
+    def errors_over(self, window: Window, signal: str) -> Array:
+        """Return the relative error of each sigma over a window: of flights, by leaving one out, and of trials.
+
+        Few flights may be alike by chance: their spread counts as that of Student's distribution. A sigma of less than
+        a thousandth of another is none.
         """
-        n, worst = len(self.flights), 0.0
+        own, n = self.within(window, signal), len(self.flights)
         few = float(student.ppf(ONE_SIGMA, n - 1)) if n > 1 else 1.0
-        for window, signal in self.errors:
-            own = self.within(window, signal)
-            left = [own.flights[:i] + own.flights[i + 1 :] for i in range(n)] if n > 1 else [own.flights]
-            sigmas = np.sqrt([np.diagonal(own.total(signal, f)[window.times].mean(axis=0)) for f in left])
-            middle, large = sigmas.mean(axis=0), sigmas.mean(axis=0) > 1e-3 * sigmas.max()
-            if not large.any():
-                continue
-            spread = few * np.sqrt((n - 1.0) / n * np.square(sigmas - middle).sum(axis=0))[large] / middle[large]
-            rest = np.square(own.quiet.fit(signal)[1][:, window.times]).mean(axis=1)[:, large]
-            trials = rest.std(axis=0) / np.sqrt(len(rest)) / (2.0 * middle[large] ** 2)
-            worst = max(worst, float(np.hypot(spread, trials).max()))
-        return worst
+        left = [own.flights[:i] + own.flights[i + 1 :] for i in range(n)] if n > 1 else [own.flights]
+        sigmas = np.sqrt([np.diagonal(own.total(signal, f)[window.times].mean(axis=0)) for f in left])
+        middle, large = sigmas.mean(axis=0), sigmas.mean(axis=0) > 1e-3 * sigmas.max()
+        spread = few * np.sqrt((n - 1.0) / n * np.square(sigmas - middle).sum(axis=0))
+        rest = np.square(own.quiet.fit(signal)[1][:, window.times]).mean(axis=1)
+        trials = rest.std(axis=0) / np.sqrt(len(rest)) / 2.0
+        some = np.where(large, middle, np.inf)
+        return np.hypot(spread / some, trials / some**2)
 
 
 def quiet_trials(mission: Mission, result: LinearResult, seed: int) -> Quiet:

@@ -11,6 +11,7 @@ from gnc.scenarios.covariance.propagate import Progress
 from gnc.typing import Array
 
 RESAMPLED = 200  # times, for the confidence of a ratio
+TWO_SIDED = 1.96  # standard errors that 95 % are within
 
 
 class Ratio(NamedTuple):
@@ -22,7 +23,7 @@ class Ratio(NamedTuple):
     linear: float
     flown: float
     ratio: float
-    interval: tuple[float, float]  # 95 %, by resampling trials
+    interval: tuple[float, float]  # 95 %: of flown trials, by resampling them, and of sigma, by its standard error
 
 
 def verify(lincov: Covariance, trials: int, progress: Progress | None = None) -> tuple[list[Ratio], int]:
@@ -39,10 +40,12 @@ def verify(lincov: Covariance, trials: int, progress: Progress | None = None) ->
         y = np.where(counted[:, :, None], own.reshape(*counted.shape, -1), np.nan)[kept][:, window.times]
         variance = np.diagonal(lincov.within(window, signal).total(signal)[window.times], axis1=1, axis2=2)
         sigma = np.sqrt(np.average(variance, axis=0, weights=counted[:, window.times].sum(axis=0)))
+        doubt = TWO_SIDED * lincov.errors_over(window, signal)
         for i in range(y.shape[2]):
             flown, low, high = _sigma(y[:, :, i])
             axis = "xyz"[i] if y.shape[2] == 3 else str(i)
-            span = float(sigma[i] / high), float(sigma[i] / low)
+            below, above = (float(np.hypot(np.log(flown / x), doubt[i])) for x in (low, high))
+            span = float(sigma[i] / flown * np.exp(-above)), float(sigma[i] / flown * np.exp(below))
             ratios.append(Ratio(window.when, signal, axis, float(sigma[i]), flown, float(sigma[i] / flown), span))
     return ratios, int((~kept).sum())
 

@@ -20,7 +20,11 @@ from gnc.models.craft.base import CraftPart, Site
 from gnc.models.environment.table import FreeSpace
 from gnc.models.faults.base import FailingSensor
 from gnc.models.known import Known
+from gnc.models.pose_body import PoseState
 from gnc.models.sensors import Gyro
+from gnc.models.sensors.interface import attitude, rate
+from gnc.models.sensors.part import OwnSensor
+from gnc.models.states import AttitudeState
 from gnc.noise import Streams, Walk
 from gnc.parts import OwnPart
 from gnc.scenarios.missions.dispersal import Group
@@ -256,6 +260,7 @@ class _Builder:
             inner, belief = section.navigation.build(known, start, of, reference)
         used = {key: sensor for key, sensor in known.sensors.items() if key not in section.unused}
         self._refuse_sights(name, section, [key for key, s in used.items() if not getattr(s, "recorded", False)])
+        self._refuse_slopes(name, section.navigation, used, truth)
         sizes = {key: effector.size for key, effector in known.effectors.items()}
         words = words_of(list(used), list(sizes))
         words |= {mode.name: getattr(mode.guidance, "words", ()) for mode in modes if mode.guidance is not None}
@@ -284,6 +289,16 @@ class _Builder:
                 of, remedy = name if own else navigation.of, "" if sees or own else ", or give navigation.own a filter"
                 text = f"{what}, and the filter is of {of}: list it under software.{name}.unused{remedy}"
                 raise InputError(f"craft.{name}.sensors.{key}: {text}")
+
+    def _refuse_slopes(self, name: str, navigation: Any, used: Mapping[str, Any], truth: Any) -> None:
+        """Refuse users' sensors whose H is no derivative, for filters that work with it."""
+        poses = navigation.kind_name() in ("dqekf", "release-dqekf")
+        for key, part in self.nominal.craft[name].sensors.items():
+            if key in used and isinstance(part, OwnSensor) and (poses or navigation.kind_name().endswith("mekf")):
+                states = [truth[part.sees or name], truth[name]]
+                poses_of = lambda x: PoseState(x.dq_IB[0], x.chi_B[0])  # noqa: E731
+                x = poses_of(states[0]) if poses else AttitudeState(attitude(states[0])[0], rate(states[0])[0])
+                part.refuse_slope(used[key], x, poses_of(states[1]) if part.sees else self.known_sky.at(0.0))
 
     def _guards(self, name: str, section: Software, parts: Mapping[str, Any]) -> list[Guard]:
         """Return the transitions of a craft's flight software, those of its time line first."""

@@ -258,18 +258,22 @@ def group_flown(
     only: frozenset[str] | None,
 ) -> Table:
     """Fly what was built and label what was recorded."""
-    history = History({**prepared.signals, **prepared.innovations}, {CLOCK: prepared.loop.times_recorded})
+    loop = prepared.loop
+    counts = {i.name: 1 + int(loop.duration_s / i.period_s) for i in loop.instruments}
+    every = {name: 1 + (count - 1) // MOST_INNOVATIONS for name, count in counts.items()}
+    times = {f"{CLOCK}_{name}": -(-count // every[name]) for name, count in counts.items()}
+    history = History({**prepared.signals, **prepared.innovations}, {**times, CLOCK: loop.times_recorded})
     keep = lambda values: {k: v for k, v in values.items() if only is None or k in only}  # noqa: E731
     surroundings = prepared.observer.surroundings
     record = Record(
         lambda moment: keep(prepared.observer(moment)),
         lambda t, values: history.record(t, {**values, **keep(surroundings(t))}),
     )
-    innovation = _thinned(prepared, history, keep) if keep(prepared.innovations) else None
+    innovation = _thinned(every, history, keep) if keep(prepared.innovations) else None
     with undisturbed():
-        flown = prepared.loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
-    note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < prepared.loop.steps)}
-    code = prepared.loop.flight_code
+        flown = loop.fly(prepared.truth, prepared.belief, prepared.memory, record, innovation, progress)
+    note = {"mission": mission.name, "seed": seed, "interrupted": int(flown.ticks < loop.steps)}
+    code = loop.flight_code
     note |= {} if code is None else {"flight_code": code.told_of()}
     table = history.table(group.trials, **note, uncompiled=flown.uncompiled, loops=1)
     for name, when in flown.happened.items():
@@ -278,10 +282,10 @@ def group_flown(
     return table
 
 
-def _thinned(prepared: Prepared, history: History, keep: Callable[[Any], Any]) -> Callable[[str, float, Any], None]:
+def _thinned(
+    every: Mapping[str, int], history: History, keep: Callable[[Any], Any]
+) -> Callable[[str, float, Any], None]:
     """Return the recorder of innovations, of which every so many are kept."""
-    loop = prepared.loop
-    every = {i.name: 1 + int(loop.duration_s / i.period_s) // MOST_INNOVATIONS for i in loop.instruments}
     counts = dict.fromkeys(every, 0)
 
     def record(name: str, t: float, innovation: Any) -> None:

@@ -52,6 +52,21 @@ def test_values_of_many_times_are_those_given_however_many_were_expected(expecte
     assert data["sun"].values.tolist() == given["sun"].tolist()
 
 
+def test_signals_that_no_memory_can_hold_are_refused_at_the_first_record():
+    values = {"q_IB": np.zeros((3, 4)), "error": np.zeros(3)}
+    History(SIGNALS, {"time": 10**5}).record(0.0, values)  # 12 MB
+    with pytest.raises(InputError, match=r"the signals take 1.2e\+04 GB or more, .*run.record_s.* gnc monte-carlo"):
+        History(SIGNALS, {"time": 10**11}).record(0.0, values)  # 120 bytes each time
+
+
+def test_there_is_no_more_room_than_is_free_nor_than_the_limit_of_a_container(monkeypatch, tmp_path):
+    (tmp_path / "free").write_text("MemTotal: 9 kB\nMemAvailable:       3 kB\nSwapFree:     1 kB\n")
+    monkeypatch.setattr(history, "MEMORY", (str(tmp_path / "free"), str(tmp_path / "limit"), str(tmp_path / "none")))
+    for limit, room in (("max\n", 4096.0), ("4000\n", 4000.0), ("9000\n", 4096.0)):
+        (tmp_path / "limit").write_text(limit)
+        assert history.room() == room
+
+
 def test_a_file_gives_back_what_was_written_and_the_same_bytes_each_time(tmp_path):
     data = recorded()
     history.save(data, tmp_path / "a.nc")

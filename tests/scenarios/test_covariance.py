@@ -17,6 +17,7 @@ from gnc.scenarios.covariance.analysis import covariance
 from gnc.scenarios.covariance.directions import TypicalFlight, _start
 from gnc.scenarios.covariance.predict import _jackknifed, predictions
 from gnc.scenarios.covariance.propagate import _Spreading, _with_walks, linear_covariance
+from gnc.scenarios.covariance.verify import verify
 from gnc.scenarios.missions.load import builtin, read
 from gnc.scenarios.missions.requirements.statistic import statistic
 from gnc.scenarios.sweep.sweep import Axis, points
@@ -160,6 +161,13 @@ def test_sigmas_are_those_of_flown_trials(found):
     flown = np.sqrt(y.var(axis=0).mean(axis=0))
     linear = np.sqrt(np.diagonal(found.total(signal)[-3:].mean(axis=0)))
     np.testing.assert_allclose(linear / flown, 1.0, atol=0.15)
+
+
+def test_the_interval_of_a_ratio_counts_the_error_of_linear_sigmas_too(found, monkeypatch):
+    """It was that of flown trials alone, however few flights there were beside them."""
+    monkeypatch.setattr(type(found), "errors_over", lambda *of: np.full(3, 0.5))
+    for r in verify(found, 100)[0]:
+        assert 0.98 < min(np.log(r.ratio / r.interval[0]), np.log(r.interval[1] / r.ratio)) < 1.1
 
 
 def test_a_percentile_is_that_of_trials_with_all_noise_that_they_may_have(found):

@@ -1,6 +1,7 @@
 """A user's own parts, named in a mission's file, fly in closed loop; those that break their contract get one line."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,14 @@ def test_a_sensor_replaces_the_sun_sensor_and_works_in_eclipse_too(fly):
     without = TOP.replace('"]', '", "craft.sat.sensors.sun_sensor"]', 1)
     code, told = fly(without + '[craft.sat.sensors]\nhorizon = "parts.py:HorizonSensor"\n' + CRITERIA)
     assert code == 0, told
+
+
+def test_a_sensor_whose_slope_has_the_wrong_sign_is_refused_with_the_column_and_both_numbers(fly, tmp_path):
+    wrong = PARTS.replace("        return z, H, self.sigma**2", "        return z, -H, self.sigma**2")
+    (tmp_path / "wrong.py").write_text(wrong)
+    code, told = fly(TOP + '[craft.sat.sensors]\nhorizon = "wrong.py:HorizonSensor"\n')
+    found = re.search(r"wrong.py:HorizonSensor.predict: H\[\d, \d\] is (\S+) at the start, .* there (\S+);", told)
+    assert code == 3 and found and float(found[1]) == pytest.approx(-float(found[2]), rel=1e-3)
 
 
 def test_a_filter_of_ones_own(fly):
@@ -220,7 +229,7 @@ class Law:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("return np.zeros(3)", "law.py:Law.command: expected (demand, memory), received a ndarray"),
+        ("return np.zeros(3)", "law.py:Law.command: expected (demand, memory), received an array of float64"),
         ("return np.zeros((len(estimate.w_B), 2)), memory", "expected an array (trials, 3 or 6), received shape"),
         ("return np.full_like(estimate.w_B, np.nan), memory", "expected finite numbers, received NaN"),
         ("yield 1", "received a generator"),

@@ -29,6 +29,7 @@ def mission() -> Mission:
         ("rates_hz.1=7", ["rates_hz: [1.0, 0.1] != [1.0, 7.0]"]),
         ("filter.name=usque", ['filter.name: "mekf-vi4" != "usque"']),
         ("filter.gate=off", ['filter.gate: 0.999 != "off"']),
+        ("filter={gate=0.9}", ["filter.gate: 0.999 != 0.9"]),
         ("start=", ["start: 2025-03-20T09:01:00+00:00 != absent"]),
         ("day=2026-01-02", ["day: 2025-03-20 != 2026-01-02"]),
         ('labels."a.b"=c', ['labels: {} != absent', 'labels."a.b": absent != "c"']),
@@ -85,6 +86,10 @@ def test_a_new_kind_keeps_the_keys_that_both_have(mission: Mission) -> None:
         ("dispersions.mass.sigma=1", "no entry mass in the list; it has inertia, dipole"),
         ("dispersions.2.sigma=1", "no entry 2 in the list; it has inertia, dipole"),
         ("rates_hz.5=1", "no entry 5 in the list; it has 0, 1"),
+        (
+            "spacecraft={dipole_A_m2=[0, 0, 1]}",
+            "--set spacecraft: the table would reset J, mass_kg; set fields alone, as",
+        ),
         ("title=3", "title = 3: give text in quotes"),
         ("controller.kind=pid", 'controller.kind = "pid": did you mean "pd"?'),
         ("duration_s=", "duration_s is missing; give a number > 0"),

@@ -247,8 +247,8 @@ def test_the_chunk_size_respects_memory() -> None:
         def fly(self, trials):
             return {"x": np.ones((len(trials), chunk_size.MEMORY_BYTES // 100 // 8 // chunk_size.OVERHEAD))}
 
-    assert chunk_size.choose(Stating(), 10_000, 2) == 100
-    assert 90 <= chunk_size.choose(Large(), 10_000, 2) <= 100
+    assert chunk_size.choose(Stating(), 10_000, 2)[0] == 100
+    assert 90 <= chunk_size.choose(Large(), 10_000, 2)[0] <= 100
 
 
 def test_a_small_campaign_is_divided_among_the_workers_without_a_probe() -> None:
@@ -256,7 +256,24 @@ def test_a_small_campaign_is_divided_among_the_workers_without_a_probe() -> None
         def fly(self, trials):
             raise AssertionError
 
-    assert chunk_size.choose(Unflyable(), 100, 2) == 50
+    assert chunk_size.choose(Unflyable(), 100, 2) == (50, {})
+
+
+@pytest.mark.parametrize("bytes_per_trial", [1, chunk_size.MEMORY_BYTES // 100])
+def test_the_trial_that_tells_the_chunk_size_tells_whether_flights_can_be_repeated(tmp_path, bytes_per_trial) -> None:
+    flights = []
+
+    class Counting(Coin):
+        def fly(self, trials):
+            flights.append(trials.tolist())
+            return super().fly(trials)
+
+    counting = Counting(seed=1, probability=0.5)
+    object.__setattr__(counting, "bytes_per_trial", bytes_per_trial)
+    campaign.run(counting, {}, 1, 200, tmp_path / "run")
+    whole = [[199], list(range(200))]
+    halves = [[199], list(range(100)), [99], list(range(100, 200))]
+    assert flights == (whole if bytes_per_trial == 1 else halves)
 
 
 # Export

@@ -131,9 +131,11 @@ class Crowded(Walk):
         return found | {"final": found["final"] + np.arange(len(trials))}
 
 
-def test_a_flight_whose_trials_depend_on_those_beside_them_is_refused(tmp_path) -> None:
-    with pytest.raises(PartError, match="Crowded.fly: not repeatable: final of trial 3 differs when it is flown alone"):
-        fly(tmp_path / "run", Crowded(total=8))
+@pytest.mark.parametrize(("total", "size", "trial"), [(8, 4, 3), (100, None, 99)])
+def test_a_flight_whose_trials_depend_on_those_beside_them_is_refused(tmp_path, total, size, trial) -> None:
+    message = f"Crowded.fly: not repeatable: final of trial {trial} differs when it is flown alone"
+    with pytest.raises(PartError, match=message):
+        campaign.run(Crowded(total=total), CONFIGURATION, 1, total, tmp_path / "run", chunk_size=size)
     assert not (tmp_path / "run").exists()
 
 
