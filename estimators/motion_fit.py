@@ -22,8 +22,10 @@ SHAPES: tuple[tuple[Kind, float], ...] = (
 DECADES = np.arange(-3.0, 3.5, 0.5)  # of the density about the one by differences
 FINER = np.linspace(-0.375, 0.375, 7)
 PRICE: dict[Kind, float] = {"white": 0.0, "damped": 3.0, "singer": 3.0}  # of a time: so much likelier it has to be
+AROUND = [(a, b, c, d) for a, b in ((-3, -2), (-3, -1), (-2, -1)) for c, d in ((1, 2), (1, 3), (2, 3))]
+ALONE, RARE = 6.0, 3.0  # an outlier stands out so much from poses around it, and from what nine in ten of the log do
 GATE, MOST_NIS = 0.999, 10.0  # an outlier costs ten times the gate: less, and a small covariance would pay for outliers
-MARGIN = 10.0  # by which the motion is livelier still than in the liveliest stretch
+MARGIN = 30.0  # by which the motion is livelier still than in the liveliest stretch
 WARM_UP = 10  # poses before innovations count
 
 
@@ -53,20 +55,61 @@ def _guesses(poses: Poses) -> tuple[float, float]:
     return by_differences(poses.t[1:], steps, sigma[0]), by_differences(poses.t, r, sigma[1])
 
 
-def fitted(
-    stretches: Sequence[Poses], kinds: Sequence[Kind], gate_probability: float
-) -> tuple[MotionModel, MotionModel]:
+def _beside(poses: Poses, a: Array, b: Array, c: Array) -> Array:
+    """Return how far (n, 2) poses b are turned and moved from the way that leads evenly from poses a to poses c."""
+    (q_a, r_a), (q_b, r_b), (q_c, r_c) = (dual_quaternion.to_pose(poses.dq_IB[k]) for k in (a, b, c))
+    part = ((poses.t[b] - poses.t[a]) / (poses.t[c] - poses.t[a]))[:, None]
+    turn = quaternion.log(quaternion.mul(quaternion.conj(q_a), q_c))
+    on_way = quaternion.mul(q_a, quaternion.exp(part * turn))
+    turned, moved = quaternion.log(quaternion.mul(quaternion.conj(on_way), q_b)), r_b - r_a - part * (r_c - r_a)
+    return np.stack([np.linalg.norm(turned, axis=1), np.linalg.norm(moved, axis=1)], axis=1)
+
+
+def _oddness(poses: Poses) -> tuple[Array, Array, Array]:
+    """Return how far (n, 2) each pose lies beside its neighbours' way, how even these are, and how even they can be.
+
+    Neighbours are two of three poses on either side, in all nine ways: an outlier among them is in one way left out.
+    """
+    k = np.arange(3, len(poses.t) - 3)
+    floor = np.sqrt([np.trace(poses.R[i : i + 3, i : i + 3]) for i in (0, 3)])
+    own = np.array([_beside(poses, k + b, k, k + c) for _, b, c, _ in AROUND])
+    before, behind = (np.array([_beside(poses, *(k + n for n in way[i : i + 3])) for way in AROUND]) for i in range(2))
+    even = np.maximum(np.maximum(before, behind), floor)
+    most = np.argmax(own / even, axis=0)[None]
+    return np.take_along_axis(own, most, axis=0)[0], np.take_along_axis(even, most, axis=0)[0], even.min(axis=0)
+
+
+def without_outliers(stretches: Sequence[Poses]) -> list[Poses]:
+    """Return the stretches without poses that those around contradict and that no motion of the log explains.
+
+    A body that moves swiftly bends its way for several poses, and in more than a tenth of the log: an outlier does not.
+    The three at either end, of which that cannot be said, are left out too.
+    """
+    if min(len(poses.t) for poses in stretches) < 2 * WARM_UP:
+        return list(stretches)
+    odd = [_oddness(poses) for poses in stretches]
+    usual = np.quantile(np.concatenate([even for _, _, even in odd]), 0.9, axis=0)
+    kept = list[Poses]()
+    for poses, (own, around, _) in zip(stretches, odd, strict=True):
+        good = 3 + np.flatnonzero(((own <= ALONE * around) | (own <= RARE * usual)).all(axis=1))
+        kept.append(Poses(poses.t[good], poses.dq_IB[good], poses.R))
+    return kept
+
+
+def fitted(stretches: Sequence[Poses], kinds: Sequence[Kind]) -> tuple[MotionModel, MotionModel]:
     """Return the models of turning and of moving under which the poses are likeliest; each is chosen for itself.
 
     The search is about the liveliest stretch: a body that rests most of the time is to be followed when it moves.
+    Outliers are left out before and no candidate has a gate: the models are the same whether the filter has one or not.
     """
+    stretches = without_outliers(stretches)
     guesses = np.max([_guesses(poses) for poses in stretches], axis=0)
     shapes = [shape for shape in SHAPES if shape[0] in kinds]
     liveliest = list[Array]()
     found = [[MotionModel(kind, _level(kind, tau, float(guess)), tau) for kind, tau in shapes] for guess in guesses]
     for decades in (DECADES, FINER):  # the best density of every shape, then nearer to it
         grids = [[replace(m, psd=m.psd * 10.0**decade) for m in models for decade in decades] for models in found]
-        candidates = MotionFilter(tuple(grids[0]), tuple(grids[1]), gate_probability)
+        candidates = MotionFilter(tuple(grids[0]), tuple(grids[1]), 1.0)
         each = np.array([_likelihood(poses, candidates) for poses in stretches])
         rows = each.sum(axis=0).reshape(2, len(shapes), len(decades))
         liveliest = liveliest or _liveliest(each.reshape(-1, *rows.shape), grids)

@@ -71,7 +71,8 @@ def _table(table: Table, title: str) -> dict[str, Any]:
         told["rate_hz"] = rate
     told["mask"] = next((name for name in columns if column_names.MASK.fullmatch(name)), None)
     rate_hz = told.get("rate_hz", float("nan"))
-    guesses = [_guess(group, first, rate_hz, told.get("even", True)) for group in named]
+    stamps = None if time is None or told["even"] else first[time]
+    guesses = [_guess(group, first, rate_hz, stamps) for group in named]
     told["guesses"] = [guess for guess in guesses if guess is not None]
     _by_gyro(told["guesses"], first)
     told["jerk"] = _jerk(_seen(told["guesses"], first), rate_hz)
@@ -114,7 +115,7 @@ def _likely_units(steps: Array, usual: float, inertial: bool) -> list[tuple[str,
     return likely[::-1] if whole and not (regular and usual <= WHOLE_SECONDS and not inertial) else likely
 
 
-def _guess(group: Group, first: Values, rate_hz: float, even: bool) -> dict[str, Any] | None:
+def _guess(group: Group, first: Values, rate_hz: float, stamps: Array | None) -> dict[str, Any] | None:
     """Return what a group of columns may be, how often it has a value, and how much its samples scatter."""
     values = _stacked(first, group.columns)
     whole = np.isfinite(values).all(axis=1)
@@ -125,7 +126,11 @@ def _guess(group: Group, first: Values, rate_hz: float, even: bool) -> dict[str,
         values = EARTH_M * np.radians(values[:, :2]) * [1.0, np.cos(np.radians(values[whole][0, 0]))]
     length = float(np.median(np.linalg.norm(values[whole], axis=1)))
     guess = {"kind": group.kind, "columns": group.columns, "norm": length, "rate_hz": rate_hz * share}
-    guess |= {"scatter": _scatter(values[whole], even), "stem": group.stem, "order": group.order}
+    guess |= {
+        "scatter": _scatter(values[whole], stamps if stamps is None else stamps[whole]),
+        "stem": group.stem,
+        "order": group.order,
+    }
     if len(group.columns) == 4:  # one that never changes is a message without an attitude
         turns = len(values) == 1 or (values[whole] != values[whole][0]).any()
         return guess | {"kind": "attitude"} if abs(length - 1.0) < 0.01 and turns else None
@@ -262,26 +267,37 @@ def _stacked(first: Values, names: list[str]) -> Array:
     return np.stack([first[name].astype(float) for name in names], axis=1)
 
 
-def _scatter(values: Array, even: bool) -> float:
+def _scatter(values: Array, stamps: Array | None) -> float:
     """Return the noise of a sample, by differences of third order and above, in which smooth motion cancels.
 
     Where it does not, the samples are too far apart: then steps over one and over two samples tell noise from a walk,
     of variance 2 s^2 + q and 2 s^2 + 2 q; and an instrument is taken to resolve a tenth of the steps. A body that goes
-    on moves more over two samples than any walk does: what higher differences of even samples have in common is noise.
+    on moves more over two samples than any walk does: what its higher differences have in common is noise.
+    Stamps are given where they are uneven: there these are divided differences.
     """
     if values.shape[1] == 4:  # q and -q are the same attitude
         turned = np.where((values[1:] * values[:-1]).sum(axis=1) < 0.0, -1.0, 1.0)
         values = values * np.concatenate([[1.0], np.cumprod(turned)])[:, None]
     if len(values) < 8:
         return 0.0
-    usual = [
-        1.4826 * float(np.median(np.abs(np.diff(values, n=n, axis=0)))) / math.sqrt(math.comb(2 * n, n)) for n in ORDERS
-    ]
+    usual = [1.4826 * float(np.median(np.abs(_differences(values, stamps, n)))) for n in ORDERS]
     step, smooth = usual[0], min(usual[1:])
     if smooth < RESOLVED * step or smooth > WHITE * step:
         return smooth
     over_two = 1.4826 * float(np.median(np.abs(values[2:] - values[:-2])))
     white = 2.0 * step**2 - 0.5 * over_two**2
-    if even and white < 0.0 and usual[-1] > FLAT * usual[2]:
+    if white < 0.0 and usual[-1] > FLAT * usual[2]:
         return smooth
     return min(smooth, math.sqrt(max(white, (0.1 * step) ** 2)))
+
+
+def _differences(values: Array, stamps: Array | None, n: int) -> Array:
+    """Return differences of order n with the variance of a sample, divided by uneven stamps if those only grow."""
+    t = np.arange(len(values)) if stamps is None else (stamps - stamps[0]).astype(float)
+    if not (np.diff(t) > 0.0).all():
+        t = np.arange(len(values))
+    rows = np.lib.stride_tricks.sliding_window_view(t / np.median(np.diff(t)), n + 1)
+    weights = 1.0 / (rows[:, :, None] - rows[:, None, :] + np.eye(n + 1)).prod(axis=2)
+    weights = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    windows = np.lib.stride_tricks.sliding_window_view(values, n + 1, axis=0)
+    return (windows * weights[:, None, :]).sum(axis=2)

@@ -122,7 +122,7 @@ class Moving(ReplayFilter):
 
     def __init__(self, chosen: filter_config.KinematicFilter, poses: Sequence[Poses]) -> None:
         kinds: tuple[Kind, ...] = ("white", "damped", "singer") if chosen.motion == "auto" else (chosen.motion,)
-        self.turning, self.moving = fitted(poses, kinds, chosen.gate_probability)
+        self.turning, self.moving = fitted(poses, kinds)
         self.filter = MotionFilter((self.turning,), (self.moving,), chosen.gate_probability)
         self.errors, self.chart = named("a", "r", "w", "v_I"), (POSE, vector(12))
 

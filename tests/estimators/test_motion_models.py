@@ -67,7 +67,7 @@ def simulated(model, n=400, h=0.1, sigma=(0.01, 0.02), seed=0):
 def test_kind_and_density_of_a_simulated_motion_are_found(kind):
     """The grid has half decades: the density is within one of them; a damped velocity of 3 s is nearly white."""
     truth = MotionModel(kind, 1.0, 0.3)
-    turning, moving = fitted([simulated(truth)], KINDS, 0.999)
+    turning, moving = fitted([simulated(truth)], KINDS)
     for found in (turning, moving):
         assert found.kind == kind
         assert abs(np.log10(found.psd / truth.psd * (found.tau / truth.tau) ** (2 if kind == "singer" else 0))) < 0.8
@@ -75,7 +75,7 @@ def test_kind_and_density_of_a_simulated_motion_are_found(kind):
 
 def test_a_gate_costs_nothing_on_honest_poses_and_an_outlier_is_refused():
     poses = simulated(MotionModel("white", 1.0), seed=3)
-    models = fitted([poses], KINDS, 0.999)
+    models = fitted([poses], KINDS)
     poses.dq_IB[200] = dual_quaternion.from_pose(np.array([0.0, 1.0, 0.0, 0.0]), np.array([50.0, 0.0, 0.0]))
     refused = {}
     for probability in (0.999, 1.0):
