@@ -37,7 +37,7 @@ class CsvTable:
     """A file with lines of names before its data, fields separated by commas, semicolons, tabs or blanks."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.malformed = path, 0
+        self.path, self._dropped, self._inside = path, 0, 0
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             lines = [line.strip("\r\n") for line in itertools.islice(file, HEAD)]
         if any("\0" in line for line in lines[:1]):
@@ -80,7 +80,7 @@ class CsvTable:
             raise InputError(f"{self.path}: {str(error).splitlines()[0]}; give rows after the names") from None
         for batch in reader:
             text = dict(zip(wanted, map(self._dotted, batch.columns), strict=True))
-            self.malformed += sum(_lines_inside(column) for column in batch.columns)
+            self._inside += sum(_lines_inside(column) for column in batch.columns)
             read = {name: _numbers(text[name]) for name in numbers} | {name: _stamps(text[name]) for name in stamps}
             for start in range(0, batch.num_rows, rows):
                 yield {name: column[start : start + rows] for name, column in read.items()}
@@ -88,8 +88,13 @@ class CsvTable:
     def _dotted(self, column: Any) -> Any:
         return pc.replace_substring(column, ",", ".") if self._comma else column
 
+    @property
+    def malformed(self) -> int:
+        """Lines that are none: each number is counted by one thread, since pyarrow reads ahead in its own."""
+        return self._dropped + self._inside
+
     def _skip(self, row: Any) -> str:
-        self.malformed += 1
+        self._dropped += 1
         return "skip"
 
 
