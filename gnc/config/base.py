@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from gnc.config.problems import describe
 from gnc.config.schema import Option, description_of, fields_of, of_kind, unfit, within
-from gnc.config.toml_text import Key, describe, entries, key_text, value_text
+from gnc.config.toml_text import Key, entries, key_text, value_text
 from gnc.errors import InputError
 from gnc.files import read_text
 from gnc.notebook import table

@@ -12,7 +12,8 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from gnc.config import override
-from gnc.config.toml_text import describe, value_text
+from gnc.config.problems import describe
+from gnc.config.toml_text import value_text
 from gnc.errors import InputError
 from gnc.montecarlo.sampling import draw
 from gnc.parts import Part

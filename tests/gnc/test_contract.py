@@ -8,8 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from gnc import contract
-from gnc import contract as watchdog
+from gnc import contract, watchdog
 from gnc.contract import guarded
 from gnc.errors import PartError
 from gnc.estimators.kalman import Innovation

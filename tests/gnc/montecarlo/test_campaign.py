@@ -11,8 +11,7 @@ from scipy import stats
 from scipy.io import loadmat
 
 from gnc.errors import InputError
-from gnc.montecarlo import campaign
-from gnc.montecarlo import summary as ensemble
+from gnc.montecarlo import campaign, summary
 from gnc.montecarlo.campaign import EarlyStop
 from gnc.montecarlo.statistics import wilson
 from gnc.montecarlo.summary import export
@@ -81,7 +80,7 @@ def test_bands_are_percentiles_over_the_trials_at_each_time(flown, kept) -> None
 
 
 def test_bands_read_in_blocks_of_any_width_have_the_same_bits(flown, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(ensemble, "BLOCK_BYTES", 8 * TRIALS * 3)
+    monkeypatch.setattr(summary, "BLOCK_BYTES", 8 * TRIALS * 3)
     walk = Walk(total=TRIALS, lost=LOST)
     found = campaign.run(walk, CONFIGURATION, 1, TRIALS, tmp_path / "run", chunk_size=50, consistency={"nees": 2})
     assert found.summary == flown[0].summary

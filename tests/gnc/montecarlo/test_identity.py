@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from gnc.errors import DefectError, InputError, PartError
-from gnc.montecarlo import campaign, identity
-from gnc.montecarlo import engines as parcel
+from gnc.montecarlo import campaign, engines, identity
 from gnc.montecarlo.engines import InProcess, LocalProcesses, Parcel, Reply, answer
 from tests.gnc.montecarlo.flights import CONFIGURATION, Walk
 
@@ -141,7 +140,7 @@ def test_a_flight_whose_trials_depend_on_those_beside_them_is_refused(tmp_path, 
 def test_a_flight_of_ours_that_cannot_be_repeated_is_a_defect(monkeypatch) -> None:
     monkeypatch.setattr(Drawing, "__module__", "gnc.somewhere")
     with pytest.raises(DefectError, match="not repeatable"):
-        parcel.check_repeatable(Drawing(), 0, {})
+        engines.check_repeatable(Drawing(), 0, {})
 
 
 @pytest.mark.slow
